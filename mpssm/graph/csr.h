@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Private to graph/: owned compressed sparse rows and their transpose.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace mpssm::graph {
+
+/// Square matrix in compressed sparse rows.
+struct Csr {
+  std::vector<std::int64_t> row_ptr = {0};  ///< [N + 1]
+  std::vector<std::int32_t> col;
+  std::vector<double> value;
+
+  std::int64_t num_rows() const { return static_cast<std::int64_t>(row_ptr.size()) - 1; }
+  void push_back(std::int64_t column, double entry) {
+    col.push_back(static_cast<std::int32_t>(column));
+    value.push_back(entry);
+  }
+  void end_row() { row_ptr.push_back(static_cast<std::int64_t>(col.size())); }
+};
+
+/// One counting sort, O(N + nonzeros). The rows of the result are sorted whatever the order in
+/// those of `matrix`, and repeated entries keep their order.
+inline Csr transpose(const Csr& matrix) {
+  Csr result;
+  result.row_ptr.assign(matrix.row_ptr.size(), 0);
+  result.col.resize(matrix.col.size());
+  result.value.resize(matrix.value.size());
+  for (const std::int32_t column : matrix.col) ++result.row_ptr[column + 1];
+  for (std::size_t i = 1; i < result.row_ptr.size(); ++i) {
+    result.row_ptr[i] += result.row_ptr[i - 1];
+  }
+  std::vector<std::int64_t> next(result.row_ptr.begin(), result.row_ptr.end() - 1);
+  for (std::int64_t i = 0; i < matrix.num_rows(); ++i) {
+    for (std::int64_t e = matrix.row_ptr[i]; e < matrix.row_ptr[i + 1]; ++e) {
+      const std::int64_t slot = next[matrix.col[e]]++;
+      result.col[slot] = static_cast<std::int32_t>(i);
+      result.value[slot] = matrix.value[e];
+    }
+  }
+  return result;
+}
+
+inline bool has_same_pattern(const Csr& a, const Csr& b) {
+  return a.row_ptr == b.row_ptr && a.col == b.col;
+}
+
+}  // namespace mpssm::graph

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Eigenbasis of small symmetric operators: dense blocks, one per graph of a batch, computed once.
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include <Eigen/Eigenvalues>
+
+#include "mpssm/graph/gso_data.h"
+#include "mpssm/graph/spectrum.h"
+
+namespace mpssm::graph {
+namespace {
+
+using Eigen::MatrixXd;
+
+void decompose_block(const kernels::CsrView<double>& matrix, std::int64_t begin, std::int64_t end,
+                     EigenBasis& basis) {
+  const std::int64_t n = end - begin;
+  if (n == 0) return;  // Eigen decomposes nothing smaller than 1 x 1
+  MatrixXd block = MatrixXd::Zero(n, n);
+  for (std::int64_t i = begin; i < end; ++i) {
+    for (std::int64_t e = matrix.row_ptr[i]; e < matrix.row_ptr[i + 1]; ++e) {
+      block(i - begin, matrix.col[e] - begin) = matrix.value[e];
+    }
+  }
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(block);
+  if (solver.info() != Eigen::Success) {
+    throw std::runtime_error("eigen_basis: no convergence for the graph of nodes " +
+                             std::to_string(begin) + " to " + std::to_string(end - 1));
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    basis.eigenvalues.push_back(solver.eigenvalues()[i]);
+    for (std::int64_t j = 0; j < n; ++j) {
+      basis.col.push_back(static_cast<std::int32_t>(begin + j));
+      basis.vectors.push_back(solver.eigenvectors()(i, j));
+      basis.vectors_transposed.push_back(solver.eigenvectors()(j, i));
+    }
+    basis.row_ptr.push_back(std::ssize(basis.col));
+  }
+}
+
+std::unique_ptr<const EigenBasis> make_eigen_basis(const Gso& gso) {
+  auto basis = std::make_unique<EigenBasis>();
+  const std::int64_t nonzeros = eigen_basis_nonzeros(gso);
+  basis->eigenvalues.reserve(gso.num_nodes());
+  basis->row_ptr.reserve(gso.num_nodes() + 1);
+  basis->row_ptr.push_back(0);
+  basis->col.reserve(nonzeros);
+  basis->vectors.reserve(nonzeros);
+  basis->vectors_transposed.reserve(nonzeros);
+  for (std::int64_t g = 0; g < gso.num_graphs(); ++g) {
+    decompose_block(gso.view<double>(), gso.graph_ptr()[g], gso.graph_ptr()[g + 1], *basis);
+  }
+  basis->vectors_float.assign(basis->vectors.begin(), basis->vectors.end());
+  basis->vectors_transposed_float.assign(basis->vectors_transposed.begin(),
+                                         basis->vectors_transposed.end());
+  return basis;
+}
+
+}  // namespace
+
+template <typename T>
+kernels::CsrView<T> EigenBasis::view() const {
+  const auto n = static_cast<std::int64_t>(eigenvalues.size());
+  if constexpr (std::is_same_v<T, double>) {
+    return {n, row_ptr.data(), col.data(), vectors.data()};
+  } else {
+    return {n, row_ptr.data(), col.data(), vectors_float.data()};
+  }
+}
+
+template <typename T>
+kernels::CsrView<T> EigenBasis::transpose_view() const {
+  const auto n = static_cast<std::int64_t>(eigenvalues.size());
+  if constexpr (std::is_same_v<T, double>) {
+    return {n, row_ptr.data(), col.data(), vectors_transposed.data()};
+  } else {
+    return {n, row_ptr.data(), col.data(), vectors_transposed_float.data()};
+  }
+}
+
+template kernels::CsrView<float> EigenBasis::view<float>() const;
+template kernels::CsrView<double> EigenBasis::view<double>() const;
+template kernels::CsrView<float> EigenBasis::transpose_view<float>() const;
+template kernels::CsrView<double> EigenBasis::transpose_view<double>() const;
+
+const EigenBasis& eigen_basis(const Gso& gso) {
+  if (!gso.is_symmetric()) {
+    throw std::invalid_argument("eigen_basis: expected a symmetric operator, got a " +
+                                std::string(to_string(gso.kind())) +
+                                " operator that differs from its transpose");
+  }
+  for (std::int64_t g = 0; g < gso.num_graphs(); ++g) {
+    const std::int64_t size = gso.graph_ptr()[g + 1] - gso.graph_ptr()[g];
+    if (size <= kMaxEigenBlock) continue;
+    throw std::invalid_argument("eigen_basis: expected graphs of at most " +
+                                std::to_string(kMaxEigenBlock) + " nodes, got graph " +
+                                std::to_string(g) + " with " + std::to_string(size));
+  }
+  std::call_once(gso.data_->eigen_once, [&] { gso.data_->eigen_basis = make_eigen_basis(gso); });
+  return *gso.data_->eigen_basis;
+}
+
+std::int64_t eigen_basis_nonzeros(const Gso& gso) {
+  std::int64_t sum = 0;
+  for (std::int64_t g = 0; g < gso.num_graphs(); ++g) {
+    const std::int64_t size = gso.graph_ptr()[g + 1] - gso.graph_ptr()[g];
+    sum += size * size;
+  }
+  return sum;
+}
+
+}  // namespace mpssm::graph

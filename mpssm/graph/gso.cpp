@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+// Gso: checks, the transpose, and the operators that are made from a graph.
+#include "mpssm/graph/gso.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "mpssm/graph/gso_data.h"
+
+namespace mpssm::graph {
+namespace {
+
+constexpr std::array<std::pair<GsoKind, std::string_view>, 7> kKindNames = {{
+    {GsoKind::kSymNormalized, "sym_normalized"},
+    {GsoKind::kSymNormalizedNoLoops, "sym_normalized_no_loops"},
+    {GsoKind::kRandomWalk, "random_walk"},
+    {GsoKind::kAdjacency, "adjacency"},
+    {GsoKind::kLaplacian, "laplacian"},
+    {GsoKind::kIdentity, "identity"},
+    {GsoKind::kCustom, "custom"},
+}};
+
+[[noreturn]] void fail(const char* function, const std::string& what) {
+  throw std::invalid_argument(std::string(function) + ": " + what);
+}
+
+void check_offsets(const char* function, const char* name, std::span<const std::int64_t> offsets,
+                   std::int64_t last) {
+  const std::string prefix = "expected " + std::string(name);
+  if (offsets.empty()) fail(function, prefix + " to start with 0, got an empty array");
+  if (offsets.front() != 0) {
+    fail(function, prefix + " to start with 0, got " + std::to_string(offsets.front()));
+  }
+  for (std::size_t i = 1; i < offsets.size(); ++i) {
+    if (offsets[i] < offsets[i - 1]) {
+      fail(function, prefix + " to ascend, got " + std::to_string(offsets[i]) + " after " +
+                         std::to_string(offsets[i - 1]));
+    }
+  }
+  if (offsets.back() != last) {
+    fail(function, prefix + " to end with " + std::to_string(last) + ", got " +
+                       std::to_string(offsets.back()));
+  }
+}
+
+void check_values(const char* function, std::span<const double> values, std::size_t expected) {
+  if (values.size() != expected) {
+    fail(function, "expected " + std::to_string(expected) + " values (one per column), got " +
+                       std::to_string(values.size()));
+  }
+  for (std::size_t e = 0; e < values.size(); ++e) {
+    if (std::isfinite(values[e])) continue;
+    fail(function,
+         "value " + std::to_string(e) + ": expected it finite, got " + std::to_string(values[e]));
+  }
+}
+
+// Columns inside [begin, end), ascending without repeats.
+void check_row(const char* function, std::int64_t row, std::span<const std::int32_t> columns,
+               std::int64_t begin, std::int64_t end) {
+  std::int64_t previous = -1;
+  for (const std::int32_t column : columns) {
+    if (column < begin || column >= end) {
+      fail(function, "row " + std::to_string(row) + ": column " + std::to_string(column) +
+                         " out of range [" + std::to_string(begin) + ", " + std::to_string(end) +
+                         ")");
+    }
+    if (column <= previous) {
+      fail(function, "row " + std::to_string(row) + ": expected columns that ascend, got " +
+                         std::to_string(column) + " after " + std::to_string(previous));
+    }
+    previous = column;
+  }
+}
+
+std::vector<float> to_float(const std::vector<double>& values) {
+  return std::vector<float>(values.begin(), values.end());
+}
+
+// The graph's rows with exactly one diagonal entry each: diagonal(weight, is_stored).
+template <typename F>
+Csr with_diagonal(const Graph& graph, F diagonal) {
+  Csr matrix;
+  matrix.row_ptr.reserve(graph.num_nodes() + 1);
+  matrix.col.reserve(graph.num_entries() + graph.num_nodes());
+  matrix.value.reserve(graph.num_entries() + graph.num_nodes());
+  for (std::int64_t i = 0; i < graph.num_nodes(); ++i) {
+    std::int64_t e = graph.row_ptr()[i];
+    const std::int64_t end = graph.row_ptr()[i + 1];
+    for (; e < end && graph.col()[e] < i; ++e) matrix.push_back(graph.col()[e], graph.weight()[e]);
+    const bool is_stored = e < end && graph.col()[e] == i;
+    matrix.push_back(i, diagonal(is_stored ? graph.weight()[e] : 0.0, is_stored));
+    for (e += is_stored; e < end; ++e) matrix.push_back(graph.col()[e], graph.weight()[e]);
+    matrix.end_row();
+  }
+  return matrix;
+}
+
+Csr as_given(const Graph& graph) {
+  Csr matrix;
+  matrix.row_ptr.assign(graph.row_ptr().begin(), graph.row_ptr().end());
+  matrix.col.assign(graph.col().begin(), graph.col().end());
+  matrix.value.assign(graph.weight().begin(), graph.weight().end());
+  return matrix;
+}
+
+Csr with_loops(const Graph& graph, SelfLoops policy) {
+  switch (policy) {
+    case SelfLoops::kAddMissing:
+      return with_diagonal(graph,
+                           [](double weight, bool is_stored) { return is_stored ? weight : 1.0; });
+    case SelfLoops::kAddAll:
+      return with_diagonal(graph, [](double weight, bool) { return weight + 1.0; });
+    case SelfLoops::kKeep:
+      return as_given(graph);
+  }
+  fail("make_gso", "unknown SelfLoops policy");
+}
+
+std::vector<double> absolute_row_sums(const Csr& matrix) {
+  std::vector<double> sums(matrix.num_rows(), 0.0);
+  for (std::int64_t i = 0; i < matrix.num_rows(); ++i) {
+    for (std::int64_t e = matrix.row_ptr[i]; e < matrix.row_ptr[i + 1]; ++e) {
+      sums[i] += std::abs(matrix.value[e]);
+    }
+  }
+  return sums;
+}
+
+// value <- f(i, j, value)
+template <typename F>
+void map_entries(Csr& matrix, F f) {
+  for (std::int64_t i = 0; i < matrix.num_rows(); ++i) {
+    for (std::int64_t e = matrix.row_ptr[i]; e < matrix.row_ptr[i + 1]; ++e) {
+      matrix.value[e] = f(i, matrix.col[e], matrix.value[e]);
+    }
+  }
+}
+
+Csr normalize_symmetrically(Csr matrix) {
+  std::vector<double> scale = absolute_row_sums(matrix);
+  for (double& s : scale) s = s > 0.0 ? 1.0 / std::sqrt(s) : 0.0;
+  // The two scales are multiplied first: that product is the same for (i, j) and (j, i), bit by
+  // bit.
+  map_entries(matrix, [&](std::int64_t i, std::int32_t j, double weight) {
+    return weight * (scale[i] * scale[j]);
+  });
+  return matrix;
+}
+
+Csr normalize_rows(Csr matrix) {
+  const std::vector<double> degree = absolute_row_sums(matrix);
+  map_entries(matrix, [&](std::int64_t i, std::int32_t, double weight) {
+    return degree[i] > 0.0 ? weight / degree[i] : 0.0;
+  });
+  return matrix;
+}
+
+Csr laplacian(const Graph& graph) {
+  Csr matrix = with_diagonal(graph, [](double weight, bool) { return weight; });
+  const std::vector<double> degree = absolute_row_sums(matrix);
+  map_entries(matrix, [&](std::int64_t i, std::int32_t j, double weight) {
+    return i == j ? degree[i] - weight : -weight;
+  });
+  return matrix;
+}
+
+Csr identity(std::int64_t num_nodes) {
+  Csr matrix;
+  for (std::int64_t i = 0; i < num_nodes; ++i) {
+    matrix.push_back(i, 1.0);
+    matrix.end_row();
+  }
+  return matrix;
+}
+
+Csr make_matrix(const Graph& graph, const GsoOptions& options) {
+  switch (options.kind) {
+    case GsoKind::kSymNormalized:
+      return normalize_symmetrically(with_loops(graph, options.self_loops));
+    case GsoKind::kSymNormalizedNoLoops:
+      return normalize_symmetrically(as_given(graph));
+    case GsoKind::kRandomWalk:
+      return normalize_rows(with_loops(graph, options.self_loops));
+    case GsoKind::kAdjacency:
+      return as_given(graph);
+    case GsoKind::kLaplacian:
+      return laplacian(graph);
+    case GsoKind::kIdentity:
+      return identity(graph.num_nodes());
+    case GsoKind::kCustom:
+      break;
+  }
+  fail("make_gso", "a custom operator has no recipe; use Gso::from_csr");
+}
+
+}  // namespace
+
+Gso::Gso() : data_(std::make_shared<const Data>()) {}
+
+Gso::Gso(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+
+Gso Gso::from_csr(std::vector<std::int64_t> row_ptr, std::vector<std::int32_t> col,
+                  std::vector<double> values, std::vector<std::int64_t> graph_ptr, GsoKind kind) {
+  constexpr const char* kName = "Gso::from_csr";
+  check_offsets(kName, "row_ptr", row_ptr, static_cast<std::int64_t>(col.size()));
+  const auto num_nodes = static_cast<std::int64_t>(row_ptr.size()) - 1;
+  if (num_nodes > std::numeric_limits<std::int32_t>::max()) {
+    fail(kName, "expected at most " + std::to_string(std::numeric_limits<std::int32_t>::max()) +
+                    " rows, got " + std::to_string(num_nodes));
+  }
+  check_values(kName, values, col.size());
+  if (graph_ptr.empty()) graph_ptr = {0, num_nodes};
+  check_offsets(kName, "graph_ptr", graph_ptr, num_nodes);
+  // Rows are checked part by part: no entry may lead from one graph of the batch to another.
+  for (std::size_t g = 0; g + 1 < graph_ptr.size(); ++g) {
+    for (std::int64_t i = graph_ptr[g]; i < graph_ptr[g + 1]; ++i) {
+      check_row(kName, i, std::span(col).subspan(row_ptr[i], row_ptr[i + 1] - row_ptr[i]),
+                graph_ptr[g], graph_ptr[g + 1]);
+    }
+  }
+
+  auto data = std::make_shared<Data>();
+  data->rows = {std::move(row_ptr), std::move(col), std::move(values)};
+  data->value_float = to_float(data->rows.value);
+  data->graph_ptr = std::move(graph_ptr);
+  data->kind = kind;
+  Csr transposed = transpose(data->rows);
+  data->has_symmetric_pattern = has_same_pattern(data->rows, transposed);
+  data->is_symmetric = data->has_symmetric_pattern && data->rows.value == transposed.value;
+  if (!data->has_symmetric_pattern) {
+    data->transposed.row_ptr = std::move(transposed.row_ptr);
+    data->transposed.col = std::move(transposed.col);
+  }
+  if (!data->is_symmetric) {
+    data->transposed.value = std::move(transposed.value);
+    data->transposed_float = to_float(data->transposed.value);
+  }
+  return Gso(std::move(data));
+}
+
+Gso Gso::with_values(std::span<const double> values) const {
+  check_values("Gso::with_values", values, data_->rows.col.size());
+  return from_csr(data_->rows.row_ptr, data_->rows.col, {values.begin(), values.end()},
+                  data_->graph_ptr, GsoKind::kCustom);
+}
+
+GsoKind Gso::kind() const { return data_->kind; }
+std::int64_t Gso::num_nodes() const { return data_->rows.num_rows(); }
+std::int64_t Gso::num_nonzeros() const { return static_cast<std::int64_t>(data_->rows.col.size()); }
+bool Gso::is_symmetric() const { return data_->is_symmetric; }
+std::span<const std::int64_t> Gso::row_ptr() const { return data_->rows.row_ptr; }
+std::span<const std::int32_t> Gso::col() const { return data_->rows.col; }
+std::span<const std::int64_t> Gso::graph_ptr() const { return data_->graph_ptr; }
+std::int64_t Gso::num_graphs() const {
+  return static_cast<std::int64_t>(data_->graph_ptr.size()) - 1;
+}
+
+template <typename T>
+std::span<const T> Gso::values() const {
+  if constexpr (std::is_same_v<T, double>) {
+    return data_->rows.value;
+  } else {
+    return data_->value_float;
+  }
+}
+
+template <typename T>
+kernels::CsrView<T> Gso::view() const {
+  return {num_nodes(), row_ptr().data(), col().data(), values<T>().data()};
+}
+
+template <typename T>
+kernels::CsrView<T> Gso::transpose_view() const {
+  kernels::CsrView<T> result = view<T>();
+  if (!data_->has_symmetric_pattern) {
+    result.row_ptr = data_->transposed.row_ptr.data();
+    result.col = data_->transposed.col.data();
+  }
+  if (!data_->is_symmetric) {
+    if constexpr (std::is_same_v<T, double>) {
+      result.value = data_->transposed.value.data();
+    } else {
+      result.value = data_->transposed_float.data();
+    }
+  }
+  return result;
+}
+
+template std::span<const float> Gso::values<float>() const;
+template std::span<const double> Gso::values<double>() const;
+template kernels::CsrView<float> Gso::view<float>() const;
+template kernels::CsrView<double> Gso::view<double>() const;
+template kernels::CsrView<float> Gso::transpose_view<float>() const;
+template kernels::CsrView<double> Gso::transpose_view<double>() const;
+
+std::vector<std::int64_t> Gso::balanced_rows(std::int64_t parts) const {
+  if (parts < 1) {
+    fail("Gso::balanced_rows", "expected parts >= 1, got " + std::to_string(parts));
+  }
+  const std::vector<std::int64_t>& ptr = data_->rows.row_ptr;
+  const std::int64_t total = ptr.back() + num_nodes();
+  std::vector<std::int64_t> boundary(parts + 1, num_nodes());
+  boundary[0] = 0;
+  for (std::int64_t p = 1; p < parts; ++p) {
+    // Divided before multiplied, so that no count overflows.
+    const std::int64_t target = total / parts * p + total % parts * p / parts;
+    std::int64_t low = boundary[p - 1];
+    std::int64_t high = num_nodes();
+    while (low < high) {  // first row with ptr[row] + row >= target
+      const std::int64_t middle = low + (high - low) / 2;
+      if (ptr[middle] + middle < target) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    boundary[p] = low;
+  }
+  return boundary;
+}
+
+Gso make_gso(const Graph& graph, const GsoOptions& options) {
+  Csr matrix = make_matrix(graph, options);
+  return Gso::from_csr(std::move(matrix.row_ptr), std::move(matrix.col), std::move(matrix.value),
+                       {graph.graph_ptr().begin(), graph.graph_ptr().end()}, options.kind);
+}
+
+std::string_view to_string(GsoKind kind) {
+  for (const auto& [known, name] : kKindNames) {
+    if (known == kind) return name;
+  }
+  return "unknown";
+}
+
+GsoKind gso_kind_from_name(std::string_view name) {
+  std::string names;
+  for (const auto& [kind, known] : kKindNames) {
+    if (known == name) return kind;
+    names += (names.empty() ? "" : ", ") + std::string(known);
+  }
+  fail("gso_kind_from_name", "expected one of " + names + ", got '" + std::string(name) + "'");
+}
+
+}  // namespace mpssm::graph

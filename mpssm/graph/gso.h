@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// Graph shift operator (GSO): the matrix A of the recurrence X(t+1) = A X(t) W + U(t+1) B.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "mpssm/graph/graph.h"
+#include "mpssm/kernels/csr_view.h"
+
+namespace mpssm::graph {
+
+struct EigenBasis;  // spectrum.h
+
+enum class GsoKind {
+  kSymNormalized,         ///< D^-1/2 (M + loops) D^-1/2, the paper's operator
+  kSymNormalizedNoLoops,  ///< D^-1/2 M D^-1/2
+  kRandomWalk,            ///< D^-1 (M + loops): each row averages
+  kAdjacency,             ///< M as given
+  kLaplacian,             ///< D - M
+  kIdentity,              ///< I: the model is then an ordinary MIMO state-space model
+  kCustom,                ///< values handed in by the caller
+};
+
+/// What happens to the diagonal in the kinds that add self-loops.
+enum class SelfLoops {
+  kAddMissing,  ///< weight 1 where a node has none; existing loops keep their weight
+  kAddAll,      ///< add 1 to every diagonal entry
+  kKeep,        ///< leave the diagonal alone
+};
+
+struct GsoOptions {
+  GsoKind kind = GsoKind::kSymNormalized;
+  SelfLoops self_loops = SelfLoops::kAddMissing;
+};
+
+/// Sparse square operator with its transpose, immutable and cheap to copy. Values are kept in
+/// double and float; the transpose shares memory with the operator when it is symmetric.
+class Gso {
+ public:
+  /// The operator on zero nodes.
+  Gso();
+
+  /// From compressed rows; `graph_ptr` as in Graph (empty: one graph). Columns must be sorted in
+  /// each row and without repeats, and stay inside the row's graph; values must be finite. Throws
+  /// std::invalid_argument otherwise.
+  static Gso from_csr(std::vector<std::int64_t> row_ptr, std::vector<std::int32_t> col,
+                      std::vector<double> values, std::vector<std::int64_t> graph_ptr = {},
+                      GsoKind kind = GsoKind::kCustom);
+
+  /// The same pattern with other values, in the order of col(); its kind is kCustom. Throws
+  /// std::invalid_argument unless there is one finite value per column.
+  Gso with_values(std::span<const double> values) const;
+
+  GsoKind kind() const;
+  std::int64_t num_nodes() const;
+  std::int64_t num_nonzeros() const;
+  bool is_symmetric() const;  ///< exactly, entry by entry
+
+  std::span<const std::int64_t> row_ptr() const;
+  std::span<const std::int32_t> col() const;
+  template <typename T>
+  std::span<const T> values() const;  ///< T = float or double
+  std::span<const std::int64_t> graph_ptr() const;
+  std::int64_t num_graphs() const;
+
+  template <typename T>
+  kernels::CsrView<T> view() const;  ///< A
+  template <typename T>
+  kernels::CsrView<T> transpose_view() const;  ///< A'
+
+  /// Row boundaries that cut the operator into `parts` pieces of about equal work (nonzeros plus
+  /// rows): [parts + 1], a function of the operator and `parts` alone.
+  std::vector<std::int64_t> balanced_rows(std::int64_t parts) const;
+
+ private:
+  struct Data;
+  explicit Gso(std::shared_ptr<const Data> data);
+  friend const EigenBasis& eigen_basis(const Gso& gso);
+  std::shared_ptr<const Data> data_;
+};
+
+/// Builds the operator of `graph`. Degrees are row sums of |weight| after loops are added; a node of
+/// degree zero gets a zero row. Throws std::invalid_argument for kCustom (use Gso::from_csr).
+Gso make_gso(const Graph& graph, const GsoOptions& options = {});
+
+/// The name used in configs and messages ("sym_normalized", "random_walk", ...), and back.
+/// gso_kind_from_name throws std::invalid_argument listing the names it knows.
+std::string_view to_string(GsoKind kind);
+GsoKind gso_kind_from_name(std::string_view name);
+
+}  // namespace mpssm::graph

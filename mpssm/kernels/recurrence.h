@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The recurrence on a slice of channels: channels never mix when W is diagonal, so a few of them are
+// taken through all steps while they sit in cache.
+//
+// A slice holds `lanes` numbers of every node, packed row after row: [N][lanes]. Complex slices keep
+// the real parts in the first half of a row and the imaginary parts in the second; outside, tensors
+// keep them in pairs (re, im, re, im, ...).
+#pragma once
+
+#include <cstdint>
+
+#include "mpssm/kernels/csr_view.h"
+
+namespace mpssm::kernels {
+
+/// Lanes a slice may have: a power of two between kMinSliceLanes and one 128-byte row, two cache
+/// lines, beyond which three slices of a middling graph no longer fit into the shared cache.
+inline constexpr std::int64_t kMinSliceLanes = 8;
+template <typename T>
+inline constexpr std::int64_t kMaxSliceLanes = 128 / static_cast<std::int64_t>(sizeof(T));
+
+enum class SliceLayout { kReal, kComplex };
+
+/// Copies `width` <= lanes numbers of each of `rows` rows, `stride` apart, into a slice; the rest of
+/// the lanes become zero. For kComplex `width` is even and pairs are taken apart.
+template <typename T>
+void pack_slice(SliceLayout layout, const T* source, std::int64_t stride, std::int64_t rows,
+                std::int64_t width, std::int64_t lanes, T* slice) noexcept;
+
+/// The way back: the first `width` numbers of each row.
+template <typename T>
+void unpack_slice(SliceLayout layout, const T* slice, std::int64_t rows, std::int64_t width,
+                  std::int64_t lanes, T* target, std::int64_t stride) noexcept;
+
+/// One step, y = sigma * (A x) + add, all rows.
+template <typename T>
+struct SliceStep {
+  CsrView<T> a;
+  std::int64_t lanes = 0;
+  const T* x = nullptr;         // [N][lanes]
+  const T* add = nullptr;       // [N][lanes], optional
+  const T* sigma_re = nullptr;  // [lanes / 2]; both absent: a real slice, sigma = 1
+  const T* sigma_im = nullptr;
+  T* y = nullptr;  // [N][lanes], not x
+};
+void slice_step(const SliceStep<float>& step) noexcept;
+void slice_step(const SliceStep<double>& step) noexcept;
+
+/// One step backwards. With q = A' p:
+///   p_next = conj(sigma) * q + add
+///   total += p_next
+///   grad  += weight * sum over nodes of q * conj(other)
+template <typename T>
+struct SliceAdjointStep {
+  CsrView<T> a_transposed;
+  std::int64_t lanes = 0;
+  const T* p = nullptr;         // [N][lanes]
+  const T* add = nullptr;       // [N][lanes], optional
+  const T* sigma_re = nullptr;  // [lanes / 2]
+  const T* sigma_im = nullptr;
+  T* p_next = nullptr;        // [N][lanes], not p
+  T* total = nullptr;         // [N][lanes], optional
+  const T* other = nullptr;   // [N][lanes], optional; absent: grad is left alone
+  double* grad_re = nullptr;  // [lanes / 2]
+  double* grad_im = nullptr;
+  double weight = 1.0;
+};
+void slice_adjoint_step(const SliceAdjointStep<float>& step) noexcept;
+void slice_adjoint_step(const SliceAdjointStep<double>& step) noexcept;
+
+}  // namespace mpssm::kernels

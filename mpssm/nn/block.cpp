@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/nn/block.h"
+
+#include <cmath>
+
+#include <torch/nn/init.h>
+#include <torch/types.h>
+
+#include "mpssm/ops/recurrence.h"
+
+namespace mpssm::nn {
+
+BlockImpl::BlockImpl(const BlockOptions& options) : options_(options) {
+  TORCH_CHECK_VALUE(options.in_channels >= 1 && options.state_channels >= 1 &&
+                        options.out_channels >= 1 && options.hidden_channels >= 0,
+                    "Block: expected in, state and out channels >= 1, got ", options.in_channels,
+                    ", ", options.state_channels, ", ", options.out_channels);
+  TORCH_CHECK_VALUE(options.hops >= 0, "Block: expected hops >= 0, got ", options.hops);
+  TORCH_CHECK_VALUE(options.dropout >= 0.0 && options.dropout < 1.0,
+                    "Block: expected dropout in [0, 1), got ", options.dropout);
+  if (options_.hidden_channels == 0) options_.hidden_channels = options_.state_channels;
+  options_.state.channels = options_.state_channels;
+
+  w_in = register_parameter("w_in",
+                            torch::empty({options_.in_channels, options_.state_channels}));
+  const double bound = 1.0 / std::sqrt(static_cast<double>(options_.in_channels));
+  torch::nn::init::uniform_(w_in, -bound, bound);
+  w_state = register_module("w_state", StateMatrix(options_.state));
+  std::int64_t width = options_.state_channels;
+  if (options_.mix_channels > 0) {
+    w_out = register_parameter("w_out", torch::zeros({width, options_.mix_channels}));
+    width = options_.mix_channels;
+  }
+  state_norm = register_module("state_norm", Norm(options_.state_norm, width));
+  mlp_in = register_module("mlp_in", torch::nn::Linear(width, options_.hidden_channels));
+  mlp_out = register_module("mlp_out",
+                            torch::nn::Linear(options_.hidden_channels, options_.out_channels));
+}
+
+torch::Tensor BlockImpl::recur(const torch::Tensor& u, const graph::Gso& gso, Mode mode,
+                               ops::Outputs outputs) {
+  const ops::RecurrenceWeights weights{w_state->forward(), w_in};
+  const ops::RecurrenceOptions how{.plan = options_.plan, .outputs = outputs};
+  return mode == Mode::kStatic
+             ? ops::recurrence_static(gso, u, weights, options_.hops + 1, how).output
+             : ops::recurrence_temporal(gso, u, weights, how).output;
+}
+
+torch::Tensor BlockImpl::decode(const torch::Tensor& x) {
+  const torch::Tensor state = w_out.defined() ? torch::matmul(x, w_out) : x;
+  torch::Tensor hidden =
+      activate(options_.activation, mlp_in->forward(state_norm->forward(state)));
+  if (options_.dropout > 0.0) hidden = torch::dropout(hidden, options_.dropout, is_training());
+  return mlp_out->forward(hidden);
+}
+
+torch::Tensor BlockImpl::forward(const torch::Tensor& u, const graph::Gso& gso, Mode mode,
+                                 ops::Outputs outputs) {
+  return decode(recur(u, gso, mode, outputs));
+}
+
+}  // namespace mpssm::nn

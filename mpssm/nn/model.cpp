@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/nn/model.h"
+
+#include <algorithm>
+
+#include <torch/types.h>
+
+namespace mpssm::nn {
+namespace {
+
+BlockOptions block_options(const ModelOptions& options) {
+  BlockOptions block;
+  block.in_channels = block.state_channels = block.out_channels = options.hidden_channels;
+  block.hops = options.hops;
+  block.state = options.state;
+  block.activation = options.activation;
+  block.state_norm = options.state_norm;
+  block.dropout = options.dropout;
+  block.plan = options.plan;
+  return block;
+}
+
+/// Outputs that block number `index` has to give: a forecast reads the last step of the last block.
+ops::Outputs outputs_of(const ModelOptions& options, std::int64_t index) {
+  const bool every_step = options.mode == Mode::kTemporal &&
+                          (options.readout != Readout::kForecast || index + 1 < options.num_blocks);
+  return every_step ? ops::Outputs::kAll : ops::Outputs::kLast;
+}
+
+}  // namespace
+
+ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
+  TORCH_CHECK_VALUE(options.in_channels >= 1 && options.hidden_channels >= 1 &&
+                        options.out_channels >= 1,
+                    "Model: expected in, hidden and out channels >= 1, got ", options.in_channels,
+                    ", ", options.hidden_channels, ", ", options.out_channels);
+  TORCH_CHECK_VALUE(options.num_blocks >= 1, "Model: expected num_blocks >= 1, got ",
+                    options.num_blocks);
+  TORCH_CHECK_VALUE(options.readout_layers >= 1, "Model: expected readout_layers >= 1, got ",
+                    options.readout_layers);
+  TORCH_CHECK_VALUE(options.readout != Readout::kGraph || options.mode == Mode::kStatic,
+                    "Model: readout graph needs static mode");
+  TORCH_CHECK_VALUE(options.readout != Readout::kForecast || options.mode == Mode::kTemporal,
+                    "Model: readout forecast needs temporal mode");
+  const std::int64_t hidden = options.hidden_channels;
+  encoder_ = register_module("encoder", torch::nn::Linear(options.in_channels, hidden));
+  for (std::int64_t i = 0; i < options.num_blocks; ++i) {
+    const std::string index = std::to_string(i);
+    norms_.push_back(register_module("norm_" + index, Norm(options.norm, hidden)));
+    blocks_.push_back(register_module("block_" + index, Block(block_options(options))));
+  }
+  final_norm_ = register_module("final_norm", Norm(options.norm, hidden));
+  const bool triple =
+      options.readout == Readout::kGraph && options.pooling == ops::Pooling::kSumMaxMean;
+  std::int64_t width = triple ? 3 * hidden : hidden;
+  for (std::int64_t i = 0; i < options.readout_layers; ++i) {
+    const bool last = i + 1 == options.readout_layers;
+    const std::int64_t next = last ? options.out_channels : std::max<std::int64_t>(width / 2, 1);
+    readout_.push_back(
+        register_module("readout_" + std::to_string(i), torch::nn::Linear(width, next)));
+    width = next;
+  }
+}
+
+torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Gso& gso) {
+  torch::Tensor h = encoder_->forward(x);
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const ops::Outputs outputs = outputs_of(options_, static_cast<std::int64_t>(i));
+    torch::Tensor y = blocks_[i]->forward(norms_[i]->forward(h), gso, options_.mode, outputs);
+    if (options_.dropout > 0.0) y = torch::dropout(y, options_.dropout, is_training());
+    if (!options_.residual) {
+      h = y;
+      continue;
+    }
+    const bool dropped_time =
+        options_.mode == Mode::kTemporal && outputs == ops::Outputs::kLast;
+    h = (dropped_time ? h.select(-3, h.size(-3) - 1) : h) + y;
+  }
+  return h;
+}
+
+torch::Tensor ModelImpl::read_out(torch::Tensor h, const graph::Gso& gso) {
+  h = final_norm_->forward(h);
+  if (options_.readout == Readout::kGraph) h = ops::pool(gso, h, options_.pooling);
+  for (std::size_t i = 0; i < readout_.size(); ++i) {
+    if (i > 0) h = activate(options_.readout_activation, h);
+    h = readout_[i]->forward(h);
+  }
+  return h;
+}
+
+torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Gso& gso) {
+  const bool temporal = options_.mode == Mode::kTemporal;
+  TORCH_CHECK_VALUE(x.defined() && x.dim() >= (temporal ? 3 : 2) && x.size(-2) == gso.num_nodes() &&
+                        x.size(-1) == options_.in_channels,
+                    "Model: expected x of shape ", temporal ? "[..., T, N=" : "[..., N=",
+                    gso.num_nodes(), ", in_channels=", options_.in_channels, "], got ",
+                    x.defined() ? c10::str(x.sizes()) : "an undefined tensor");
+  return read_out(embed(x, gso), gso);
+}
+
+std::int64_t num_parameters(const torch::nn::Module& module) {
+  std::int64_t count = 0;
+  for (const torch::Tensor& parameter : module.parameters()) count += parameter.numel();
+  return count;
+}
+
+std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso, std::int64_t batch,
+                             std::int64_t num_steps, bool training) {
+  const bool temporal = options.mode == Mode::kTemporal;
+  ops::PlanQuery query{.batch = batch,
+                       .num_steps = temporal ? num_steps : options.hops + 1,
+                       .channels = options.hidden_channels,
+                       .temporal = temporal,
+                       .diagonal = options.state.kind != StateKind::kDense,
+                       .outputs = temporal ? ops::Outputs::kAll : ops::Outputs::kLast,
+                       .training = training};
+  const ops::Plan plan =
+      options.plan == ops::Plan::kAuto ? ops::choose_plan(gso, query) : options.plan;
+  const std::int64_t features = batch * (temporal ? num_steps : 1) * gso.num_nodes() *
+                                options.hidden_channels * query.element_size;
+  // Kept per block for the backward pass: norm, U B, state norm, MLP before and after the activation,
+  // and, with dropout, two masks; without training two of them live at a time.
+  const std::int64_t around = (training ? (options.dropout > 0.0 ? 9 : 6) : 3) * features;
+  const std::int64_t per_block = ops::plan_memory(plan, gso, query) + around;
+  return (training ? options.num_blocks : 1) * per_block + 2 * features;
+}
+
+}  // namespace mpssm::nn

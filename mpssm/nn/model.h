@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// The deep model: encoder, a stack of blocks with pre-norm, residual and dropout, and a readout.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/pimpl.h>
+
+#include "mpssm/graph/gso.h"
+#include "mpssm/nn/block.h"
+#include "mpssm/nn/norm.h"
+#include "mpssm/ops/pool.h"
+
+namespace mpssm::nn {
+
+enum class Readout {
+  kNode,      ///< one output per node (and time step, in temporal mode)
+  kGraph,     ///< one output per graph of the batch; static mode
+  kForecast,  ///< one output per node from the last time step; temporal mode
+};
+
+struct ModelOptions {
+  std::int64_t in_channels = 1;
+  std::int64_t hidden_channels = 64;
+  std::int64_t out_channels = 1;  ///< classes, targets, or steps ahead for a forecast
+  std::int64_t num_blocks = 4;
+  std::int64_t hops = 4;  ///< k of each block, static mode
+  Mode mode = Mode::kStatic;
+  StateMatrixOptions state = {};
+  Activation activation = Activation::kGelu;
+  NormKind norm = NormKind::kLayer;        ///< on the input of each block, and before the readout
+  NormKind state_norm = NormKind::kLayer;  ///< inside each block, see BlockOptions
+  bool residual = true;
+  double dropout = 0.0;  ///< on each block's output and inside its MLP
+  Readout readout = Readout::kNode;
+  ops::Pooling pooling = ops::Pooling::kMean;
+  /// Linear layers of the readout, with `readout_activation` between them and half the width at each.
+  std::int64_t readout_layers = 1;
+  Activation readout_activation = Activation::kGelu;
+  ops::Plan plan = ops::Plan::kAuto;
+};
+
+/// H = x E + e;  H <- H + Dropout(Block(Norm(H))) for each block;  y = Readout(Norm(H)).
+///
+/// Static:   x [..., N, in]    -> [..., N, out], or [G, out] for kGraph (x then [N, in]).
+/// Temporal: x [..., T, N, in] -> [..., T, N, out], or [..., N, out] for kForecast.
+/// Stacking s blocks of k hops lets a node see s k hops.
+class ModelImpl : public torch::nn::Module {
+ public:
+  explicit ModelImpl(const ModelOptions& options);
+
+  torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso);
+
+  const ModelOptions& options() const { return options_; }
+  const std::vector<Block>& blocks() const { return blocks_; }
+
+ private:
+  /// H after all blocks: [..., N, hidden] or [..., T, N, hidden].
+  torch::Tensor embed(const torch::Tensor& x, const graph::Gso& gso);
+  torch::Tensor read_out(torch::Tensor h, const graph::Gso& gso);
+
+  ModelOptions options_;
+  torch::nn::Linear encoder_{nullptr};
+  std::vector<Norm> norms_;
+  std::vector<Block> blocks_;
+  Norm final_norm_{nullptr};
+  std::vector<torch::nn::Linear> readout_;
+};
+TORCH_MODULE(Model);
+
+/// Learnable numbers of a module.
+std::int64_t num_parameters(const torch::nn::Module& module);
+
+/// Bytes that one forward call (with `training`: forward and backward) needs at its peak for `batch`
+/// inputs of `num_steps` steps each (static mode: 1), parameters and optimiser state not included.
+std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso, std::int64_t batch,
+                             std::int64_t num_steps, bool training);
+
+}  // namespace mpssm::nn

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/nn/state_matrix.h"
+
+#include <cmath>
+#include <numbers>
+#include <stdexcept>
+#include <string>
+
+#include <torch/nn/init.h>
+#include <torch/types.h>
+
+namespace mpssm::nn {
+
+StateMatrixImpl::StateMatrixImpl(const StateMatrixOptions& options) : options_(options) {
+  TORCH_CHECK_VALUE(options.channels >= 1, "StateMatrix: expected channels >= 1, got ",
+                    options.channels);
+  TORCH_CHECK_VALUE(options.kind == StateKind::kDense || options.channels % 2 == 0,
+                    "StateMatrix: expected an even number of channels for a diagonal W (they are "
+                    "taken in pairs), got ",
+                    options.channels);
+  TORCH_CHECK_VALUE(0.0 < options.min_modulus && options.min_modulus <= options.max_modulus &&
+                        options.max_modulus < 1.0,
+                    "StateMatrix: expected 0 < min_modulus <= max_modulus < 1, got ",
+                    options.min_modulus, " and ", options.max_modulus);
+  const std::int64_t half = options.channels / 2;
+  switch (options.kind) {
+    case StateKind::kDense:
+      weight = register_parameter("weight", torch::empty({options.channels, options.channels}));
+      break;
+    case StateKind::kDiagonal:
+      sigma = register_parameter("sigma", torch::empty({half, 2}));
+      break;
+    case StateKind::kStable:
+      nu = register_parameter("nu", torch::empty({half}));
+      theta = register_parameter("theta", torch::empty({half}));
+      break;
+  }
+  reset_parameters();
+}
+
+void StateMatrixImpl::reset_parameters() {
+  const torch::NoGradGuard no_grad;
+  if (options_.kind == StateKind::kDense) {
+    if (options_.dense_init == DenseInit::kOrthogonal) {
+      torch::nn::init::orthogonal_(weight, options_.dense_scale);
+    } else {
+      const double bound = 1.0 / std::sqrt(static_cast<double>(options_.channels));
+      torch::nn::init::uniform_(weight, -bound, bound);
+    }
+    return;
+  }
+  const std::int64_t half = options_.channels / 2;
+  // Uniform by area, as in linear recurrent units; conjugates are implied, so half the circle is all.
+  const double low = options_.min_modulus * options_.min_modulus;
+  const double high = options_.max_modulus * options_.max_modulus;
+  const auto like = (options_.kind == StateKind::kStable ? nu : sigma).options();
+  const torch::Tensor modulus = (torch::rand({half}, like) * (high - low) + low).sqrt();
+  const torch::Tensor phase = torch::rand({half}, like) * std::numbers::pi;
+  if (options_.kind == StateKind::kStable) {
+    nu.copy_((-modulus.log()).log());
+    theta.copy_(phase);
+  } else {
+    sigma.copy_(torch::stack({modulus * phase.cos(), modulus * phase.sin()}, -1));
+  }
+}
+
+torch::Tensor StateMatrixImpl::forward() const {
+  switch (options_.kind) {
+    case StateKind::kDense:
+      return weight;
+    case StateKind::kDiagonal:
+      return torch::view_as_complex(sigma);
+    case StateKind::kStable:
+      break;
+  }
+  return torch::polar((-nu.exp()).exp(), theta);
+}
+
+std::string_view to_string(StateKind kind) {
+  switch (kind) {
+    case StateKind::kDense:
+      return "dense";
+    case StateKind::kDiagonal:
+      return "diagonal";
+    case StateKind::kStable:
+      return "stable";
+  }
+  return "unknown";
+}
+
+StateKind state_kind_from_name(std::string_view name) {
+  for (const StateKind kind : {StateKind::kDense, StateKind::kDiagonal, StateKind::kStable}) {
+    if (name == to_string(kind)) return kind;
+  }
+  throw std::invalid_argument("state_kind_from_name: expected dense, diagonal or stable, got '" +
+                              std::string(name) + "'");
+}
+
+}  // namespace mpssm::nn

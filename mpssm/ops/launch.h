@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// How operators put kernels on threads: tasks, balanced rows, and buffers that outlive a call.
+// Internal to ops/.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+
+#include "mpssm/graph/gso.h"
+
+namespace mpssm::ops {
+
+/// Below this many multiply-adds a call stays on one thread: waking the others costs more.
+inline constexpr std::int64_t kParallelWork = 1 << 16;
+
+/// Runs task(i) for i in [0, count), in parallel if `work` multiply-adds in all are worth it. Which
+/// thread runs a task must not matter to its result.
+template <typename Task>
+void run_tasks(std::int64_t count, std::int64_t work, const Task& task) {
+  if (work < kParallelWork || count <= 1) {
+    for (std::int64_t i = 0; i < count; ++i) task(i);
+    return;
+  }
+  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) task(i);
+  });
+}
+
+/// Memory of this thread for `count` numbers, kept from call to call: fresh pages for every call
+/// would cost more than some kernels. Contents are whatever was left; a second call may move it.
+template <typename T>
+T* thread_scratch(std::int64_t count) {
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  struct Buffer {
+    std::unique_ptr<void, Free> memory;
+    std::size_t bytes = 0;
+  };
+  static thread_local Buffer buffer;
+  constexpr std::size_t kAlignment = 4096;
+  const std::size_t wanted = (static_cast<std::size_t>(count) * sizeof(T) / kAlignment + 1) * kAlignment;
+  if (buffer.bytes < wanted) {
+    buffer.memory.reset();
+    buffer.bytes = 0;
+    buffer.memory.reset(std::aligned_alloc(kAlignment, wanted));
+    if (buffer.memory == nullptr) throw std::bad_alloc();
+    buffer.bytes = wanted;
+  }
+  return static_cast<T*>(buffer.memory.get());
+}
+
+/// y[b] = A x[b] (+ add[b]) for tensors of shape [B, N, C] whose last two axes are contiguous; A is
+/// `matrix`. Rows are shared out by work. No autograd.
+template <typename T>
+void spmm_into(const kernels::CsrView<T>& matrix, const at::Tensor& x, const at::Tensor& add,
+               const at::Tensor& y);
+
+/// Runs `body` with a value of type float or double according to the tensor's dtype.
+template <typename Body>
+decltype(auto) with_real_type(const at::Tensor& tensor, Body&& body) {
+  if (tensor.scalar_type() == at::kFloat) return body(float{});
+  return body(double{});
+}
+
+}  // namespace mpssm::ops

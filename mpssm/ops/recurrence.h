@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// The linear recurrence of the model, X(t+1) = A X(t) W + U(t+1) B, by one of four plans that all
+// give the same numbers.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "mpssm/graph/gso.h"
+#include "mpssm/ops/plan.h"
+
+namespace mpssm::ops {
+
+/// W and B.
+struct RecurrenceWeights {
+  /// Dense W: real [C, C]. Diagonal W: complex sigma [C/2], acting on the C real channels taken in
+  /// pairs (re, im). Its dtype decides which.
+  at::Tensor w_state;
+  /// B: real [C_in, C]. Undefined: u is already U B.
+  at::Tensor w_in = {};
+};
+
+struct RecurrenceOptions {
+  Plan plan = Plan::kAuto;
+  Outputs outputs = Outputs::kLast;
+  /// X(0): [..., N, C]. Undefined: zero.
+  at::Tensor initial = {};
+  /// Entries of A in the order of gso.col(), replacing its own; may require a gradient
+  /// (plan stepwise only).
+  at::Tensor gso_values = {};
+};
+
+struct RecurrenceResult {
+  at::Tensor output;  ///< [..., N, C] for kLast, [..., T, N, C] for kAll
+  at::Tensor state;   ///< X(T), [..., N, C]: hand it to the next piece as `initial`
+};
+
+/// Constant input, `num_steps` = T = k + 1 steps for k hops: X(T) = sum_(i<T) A^i U B W^i, plus
+/// A^T X(0) W^T. u: [..., N, C_in]; leading axes are independent copies over one graph.
+/// Exact gradients for u, W, B and X(0). Throws (c10::Error) on shapes, dtypes or plans that do not
+/// fit, saying what was expected.
+RecurrenceResult recurrence_static(const graph::Gso& gso, const at::Tensor& u,
+                                   const RecurrenceWeights& weights, std::int64_t num_steps,
+                                   const RecurrenceOptions& options = {});
+
+/// A sequence: u [..., T, N, C_in], right at every step.
+RecurrenceResult recurrence_temporal(const graph::Gso& gso, const at::Tensor& u,
+                                     const RecurrenceWeights& weights,
+                                     const RecurrenceOptions& options = {});
+
+}  // namespace mpssm::ops

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/ops/reference.h"
+
+#include <vector>
+
+#include <ATen/ATen.h>
+
+namespace mpssm::ops {
+namespace {
+
+template <typename T>
+at::Tensor to_tensor(std::span<const T> values, at::ScalarType type, const at::Device& device) {
+  at::Tensor out = at::empty({static_cast<std::int64_t>(values.size())}, at::TensorOptions(type));
+  std::copy(values.begin(), values.end(), out.data_ptr<T>());
+  return out.to(device);
+}
+
+RecurrenceResult finish(std::vector<at::Tensor> states, Outputs outputs) {
+  at::Tensor last = states.back();
+  if (outputs == Outputs::kLast) return {last, last};
+  return {at::stack(states, -3), last};
+}
+
+template <typename InputAt>
+RecurrenceResult loop(const graph::Gso& gso, const RecurrenceWeights& weights,
+                      const RecurrenceOptions& options, std::int64_t num_steps,
+                      const InputAt& input_at) {
+  std::vector<at::Tensor> states;
+  at::Tensor x = options.initial;
+  for (std::int64_t t = 0; t < num_steps; ++t) {
+    at::Tensor input = input_at(t);
+    if (weights.w_in.defined()) input = at::matmul(input, weights.w_in);
+    x = x.defined() ? reference_times_w(reference_spmm(gso, x, options.gso_values),
+                                        weights.w_state) + input
+                    : input;
+    if (options.outputs == Outputs::kAll || t + 1 == num_steps) states.push_back(x);
+  }
+  return finish(std::move(states), options.outputs);
+}
+
+}  // namespace
+
+at::Tensor reference_spmm(const graph::Gso& gso, const at::Tensor& x, const at::Tensor& values) {
+  // COO form of A, then gather, scale and add up: E x C numbers, but any dtype, device and gradient.
+  at::Tensor rows = at::empty({gso.num_nonzeros()}, at::kLong);
+  for (std::int64_t i = 0; i < gso.num_nodes(); ++i) {
+    for (std::int64_t e = gso.row_ptr()[i]; e < gso.row_ptr()[i + 1]; ++e) {
+      rows.data_ptr<std::int64_t>()[e] = i;
+    }
+  }
+  const at::Tensor columns = to_tensor(gso.col(), at::kInt, x.device()).to(at::kLong);
+  const at::Tensor entries =
+      values.defined() ? values
+                       : to_tensor(gso.values<double>(), at::kDouble, x.device()).to(x.dtype());
+  const at::Tensor messages = x.index_select(-2, columns) * entries.unsqueeze(-1);
+  return at::zeros_like(x).index_add(-2, rows.to(x.device()), messages);
+}
+
+at::Tensor reference_times_w(const at::Tensor& x, const at::Tensor& w_state) {
+  if (!w_state.is_complex()) return at::matmul(x, w_state);
+  const at::Tensor pairs = x.unflatten(-1, {w_state.numel(), 2}).contiguous();
+  return at::view_as_real(at::view_as_complex(pairs) * w_state).flatten(-2);
+}
+
+RecurrenceResult reference_recurrence_static(const graph::Gso& gso, const at::Tensor& u,
+                                             const RecurrenceWeights& weights,
+                                             std::int64_t num_steps,
+                                             const RecurrenceOptions& options) {
+  return loop(gso, weights, options, num_steps, [&](std::int64_t) { return u; });
+}
+
+RecurrenceResult reference_recurrence_temporal(const graph::Gso& gso, const at::Tensor& u,
+                                               const RecurrenceWeights& weights,
+                                               const RecurrenceOptions& options) {
+  return loop(gso, weights, options, u.size(-3), [&](std::int64_t t) { return u.select(-3, t); });
+}
+
+}  // namespace mpssm::ops

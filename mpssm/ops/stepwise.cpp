@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// Plan stepwise: the loop of the definition on our sparse product, for every kind of problem.
+// Backward, from the last step to the first, with H(t) = A' L(t) and L the gradient of the states:
+//   L(t-1) = G(t-1) + H(t) W',   grad W += X(t-1)' H(t),   grad C(t) = L(t),
+//   grad A(i, j) += <L(t)(i, :), (X(t-1) W)(j, :)>.
+#include <algorithm>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "mpssm/kernels/spmm.h"
+#include "mpssm/ops/launch.h"
+#include "mpssm/ops/plans.h"
+
+namespace mpssm::ops {
+namespace {
+
+/// W in either form: what the loop needs of it.
+class StateWeight {
+ public:
+  explicit StateWeight(const at::Tensor& w) : w_(w) {}
+
+  /// out = x W; x, out: [B, N, C], out contiguous.
+  void times(const at::Tensor& x, const at::Tensor& out) const {
+    if (w_.is_complex()) {
+      at::Tensor to = pairs(out);
+      at::mul_out(to, pairs(x), w_);
+    } else {
+      at::Tensor to = rows(out);
+      at::mm_out(to, rows(x), w_);
+    }
+  }
+  /// out = add + h W', or h W' if add is undefined.
+  at::Tensor times_adjoint(const at::Tensor& h, const at::Tensor& add) const {
+    at::Tensor out;
+    if (w_.is_complex()) {
+      out = at::view_as_real(pairs(h) * w_.conj()).view(h.sizes());
+      return add.defined() ? out.add_(add) : out;
+    }
+    out = add.defined() ? at::addmm(rows(add), rows(h), w_.t()) : at::mm(rows(h), w_.t());
+    return out.view(h.sizes());
+  }
+  /// grad += the gradient of x W, given that of the product.
+  void add_gradient(const at::Tensor& x, const at::Tensor& h, at::Tensor& grad) const {
+    if (w_.is_complex()) {
+      grad.add_((pairs(h) * pairs(x).conj()).sum(at::IntArrayRef{0, 1}));
+    } else {
+      grad.addmm_(rows(x).t(), rows(h));
+    }
+  }
+
+ private:
+  static at::Tensor rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
+  static at::Tensor pairs(const at::Tensor& x) {
+    return at::view_as_complex(x.unflatten(-1, {x.size(-1) / 2, 2}));
+  }
+  const at::Tensor& w_;
+};
+
+/// The operator of the call: the graph's, or its pattern with the given entries.
+graph::Gso with_entries(const graph::Gso& gso, const at::Tensor& values) {
+  if (!values.defined()) return gso;
+  const at::Tensor copy = values.to(at::kDouble).contiguous();
+  return gso.with_values({copy.data_ptr<double>(), static_cast<std::size_t>(copy.numel())});
+}
+
+enum class Keep { kLastState, kEveryState };
+
+/// States [B, T, N, C], or the last one [B, N, C].
+template <typename T>
+at::Tensor forward(const ProblemShape& shape, const graph::Gso& gso, const at::Tensor& input,
+                   const at::Tensor& w_state, const at::Tensor& initial, Keep keep) {
+  const StateWeight w(w_state);
+  const std::int64_t n = shape.num_nodes();
+  const auto input_at = [&](std::int64_t t) { return shape.temporal ? input.select(1, t) : input; };
+  at::Tensor states;
+  if (keep == Keep::kEveryState) {
+    states = at::empty({shape.batch, shape.num_steps, n, shape.channels}, input.options());
+  }
+  at::Tensor product;  // X W, one buffer for all steps
+  at::Tensor spare;    // the state before last: reused
+  at::Tensor x = initial;
+  for (std::int64_t t = 0; t < shape.num_steps; ++t) {
+    at::Tensor next;
+    if (keep == Keep::kEveryState) next = states.select(1, t);
+    if (!x.defined()) {
+      if (keep == Keep::kEveryState) {
+        next.copy_(input_at(0));
+      } else {
+        next = input_at(0);
+      }
+      x = next;
+      continue;
+    }
+    if (!product.defined()) product = at::empty({shape.batch, n, shape.channels}, input.options());
+    w.times(x, product);
+    if (!next.defined()) {
+      next = spare.defined() ? spare : at::empty_like(product);
+      // Neither the input nor the caller's X(0) may be written to.
+      spare = t >= (initial.defined() ? 1 : 2) ? x : at::Tensor();
+    }
+    spmm_into<T>(gso.view<T>(), product, input_at(t), next);
+    x = next;
+  }
+  if (keep == Keep::kEveryState) return states;
+  return x.is_same(input) || shape.num_steps == 1 ? x.clone() : x;
+}
+
+struct Gradients {
+  at::Tensor input;
+  at::Tensor w_state;
+  at::Tensor initial;
+  at::Tensor values;
+};
+
+struct Wanted {
+  bool input = false;
+  bool w_state = false;
+  bool initial = false;
+  bool values = false;
+};
+
+template <typename T>
+void add_value_gradient(const graph::Gso& gso, const at::Tensor& grad, const at::Tensor& product,
+                        at::Tensor& out) {
+  kernels::SpmmValueGradArgs<T> args;
+  args.a = gso.view<T>();
+  args.width = grad.size(2);
+  args.g_stride = args.x_stride = grad.size(2);
+  args.grad = out.data_ptr<T>();
+  constexpr std::int64_t kRows = 256;  // a task owns its rows' entries
+  const std::int64_t n = gso.num_nodes();
+  for (std::int64_t b = 0; b < grad.size(0); ++b) {
+    args.g = grad.data_ptr<T>() + b * grad.stride(0);
+    args.x = product.data_ptr<T>() + b * product.stride(0);
+    run_tasks((n + kRows - 1) / kRows, gso.num_nonzeros() * args.width, [&](std::int64_t task) {
+      kernels::spmm_value_grad(args, task * kRows, std::min(n, (task + 1) * kRows));
+    });
+  }
+}
+
+template <typename T>
+Gradients backward(const ProblemShape& shape, const graph::Gso& gso, const at::Tensor& grad,
+                   const at::Tensor& w_state, const at::Tensor& states, const at::Tensor& initial,
+                   Wanted wanted) {
+  const StateWeight w(w_state);
+  const std::int64_t steps = shape.num_steps;
+  Gradients out;
+  if (wanted.w_state) out.w_state = at::zeros_like(w_state);
+  if (wanted.values) out.values = at::zeros({gso.num_nonzeros()}, grad.options());
+  if (wanted.input) {
+    out.input = shape.temporal
+                    ? at::empty({shape.batch, steps, shape.num_nodes(), shape.channels},
+                                grad.options())
+                    : at::zeros({shape.batch, shape.num_nodes(), shape.channels}, grad.options());
+  }
+  at::Tensor lambda = shape.all_outputs() ? grad.select(1, steps - 1).contiguous() : grad;
+  at::Tensor h = at::empty_like(lambda);
+  at::Tensor product;
+  for (std::int64_t t = steps - 1; t >= 0; --t) {
+    if (wanted.input) {
+      if (shape.temporal) {
+        out.input.select(1, t).copy_(lambda);
+      } else {
+        out.input.add_(lambda);
+      }
+    }
+    const at::Tensor before = t > 0 ? states.select(1, t - 1) : initial;  // X(t) of step t -> t+1
+    if (!before.defined()) break;
+    if (wanted.values) {
+      if (!product.defined()) product = at::empty_like(lambda);
+      w.times(before, product);
+      add_value_gradient<T>(gso, lambda, product, out.values);
+    }
+    spmm_into<T>(gso.transpose_view<T>(), lambda, {}, h);
+    if (wanted.w_state) w.add_gradient(before, h, out.w_state);
+    const bool more = t > 0 && shape.all_outputs();
+    lambda = w.times_adjoint(h, more ? grad.select(1, t - 1) : at::Tensor());
+    if (t == 0 && wanted.initial) out.initial = lambda;
+  }
+  return out;
+}
+
+struct StepwiseFunction : torch::autograd::Function<StepwiseFunction> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& input,
+                            const at::Tensor& w_state, const at::Tensor& initial_or_empty,
+                            const at::Tensor& values_or_empty, const ProblemShape& shape) {
+    const at::Tensor initial = absent_if_empty(initial_or_empty);
+    const at::Tensor values = absent_if_empty(values_or_empty);
+    const graph::Gso gso = with_entries(shape.gso, values);
+    at::Tensor states = with_real_type(input, [&](auto zero) {
+      return ops::forward<decltype(zero)>(shape, gso, input, w_state, initial, Keep::kEveryState);
+    });
+    ProblemShape kept = shape;
+    kept.gso = gso;
+    context->saved_data["shape"] =
+        c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(kept));
+    context->save_for_backward({w_state, states, initial});
+    if (shape.all_outputs()) return states;
+    return states.select(1, shape.num_steps - 1).clone();
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list grads) {
+    check_single_backward("stepwise");
+    const auto saved =
+        c10::static_intrusive_pointer_cast<SavedShape>(context->saved_data["shape"].toCapsule());
+    const auto tensors = context->get_saved_variables();
+    const Wanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
+                        context->needs_input_grad(2), context->needs_input_grad(3)};
+    const at::Tensor grad = grads[0].contiguous();
+    Gradients out = with_real_type(grad, [&](auto zero) {
+      return ops::backward<decltype(zero)>(saved->shape, saved->shape.gso, grad, tensors[0],
+                                           tensors[1], tensors[2], wanted);
+    });
+    return {out.input, out.w_state, out.initial, out.values, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor run_stepwise(const Problem& problem) {
+  if (any_requires_grad(problem)) {
+    return StepwiseFunction::apply(problem.input, problem.w_state,
+                                   empty_if_absent(problem.initial, problem.input),
+                                   empty_if_absent(problem.gso_values, problem.input),
+                                   problem.shape);
+  }
+  const graph::Gso gso = with_entries(problem.shape.gso, problem.gso_values);
+  return with_real_type(problem.input, [&](auto zero) {
+    return forward<decltype(zero)>(
+        problem.shape, gso, problem.input, problem.w_state, problem.initial,
+        problem.shape.all_outputs() ? Keep::kEveryState : Keep::kLastState);
+  });
+}
+
+}  // namespace mpssm::ops

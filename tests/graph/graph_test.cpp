@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+// Graph: reading edge lists, counting, batches.
+#include "mpssm/graph/graph.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/graph/dense.h"
+
+namespace mpssm::graph {
+namespace {
+
+using testing::Dense;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StrEq;
+using ::testing::ThrowsMessage;
+using testing::to_dense;
+
+TEST(Graph, WithoutNodesIsOneEmptyGraph) {
+  const Graph graph;
+  EXPECT_EQ(graph.num_nodes(), 0);
+  EXPECT_EQ(graph.num_entries(), 0);
+  EXPECT_EQ(graph.num_edges(), 0);
+  EXPECT_TRUE(graph.is_symmetric());
+  EXPECT_FALSE(graph.is_weighted());
+  EXPECT_THAT(graph.row_ptr(), ElementsAre(0));
+  EXPECT_THAT(graph.graph_ptr(), ElementsAre(0, 0));
+  EXPECT_EQ(graph.num_graphs(), 1);
+  EXPECT_THAT(Graph::from_edges({}).row_ptr(), ElementsAre(0));
+}
+
+TEST(Graph, WithoutEdgesKeepsItsNodes) {
+  const Graph graph = Graph::from_edges({.num_nodes = 3});
+  EXPECT_EQ(graph.num_nodes(), 3);
+  EXPECT_THAT(graph.row_ptr(), ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(graph.graph_ptr(), ElementsAre(0, 3));
+}
+
+TEST(Graph, RowsListTheSendersSorted) {
+  const Graph graph =
+      Graph::from_edges({.num_nodes = 4, .src = {3, 0, 2, 1}, .dst = {1, 1, 1, 0}, .weight = {}},
+                        Direction::kDirected);
+  EXPECT_THAT(graph.row_ptr(), ElementsAre(0, 1, 4, 4, 4));
+  EXPECT_THAT(graph.col(), ElementsAre(1, 0, 2, 3));
+  EXPECT_THAT(graph.weight(), ElementsAre(1.0, 1.0, 1.0, 1.0));
+}
+
+TEST(Graph, WeightsFollowTheirEdges) {
+  const Graph graph = Graph::from_edges(
+      {.num_nodes = 3, .src = {2, 0, 1}, .dst = {0, 2, 0}, .weight = {0.5, -2.0, 4.0}},
+      Direction::kDirected);
+  EXPECT_EQ(to_dense(graph), (Dense{{0.0, 4.0, 0.5}, {0.0, 0.0, 0.0}, {-2.0, 0.0, 0.0}}));
+  EXPECT_TRUE(graph.is_weighted());
+}
+
+TEST(Graph, UndirectedReadsEachEdgeBothWays) {
+  const Graph graph =
+      Graph::from_edges({.num_nodes = 3, .src = {0, 2}, .dst = {1, 1}, .weight = {2.0, 3.0}});
+  EXPECT_EQ(to_dense(graph), (Dense{{0.0, 2.0, 0.0}, {2.0, 0.0, 3.0}, {0.0, 3.0, 0.0}}));
+  EXPECT_TRUE(graph.is_symmetric());
+  EXPECT_EQ(graph.num_edges(), 2);
+  EXPECT_EQ(graph.num_entries(), 4);
+}
+
+TEST(Graph, RepeatedEdgesCountOnceWithoutWeights) {
+  const EdgeList edges{.num_nodes = 2, .src = {0, 0, 0}, .dst = {1, 1, 1}, .weight = {}};
+  EXPECT_EQ(to_dense(Graph::from_edges(edges)), (Dense{{0.0, 1.0}, {1.0, 0.0}}));
+  EXPECT_EQ(Graph::from_edges(edges, Direction::kDirected).num_edges(), 1);
+}
+
+TEST(Graph, RepeatedEdgesAddTheirWeights) {
+  const EdgeList edges{
+      .num_nodes = 2, .src = {0, 1, 0, 1}, .dst = {1, 1, 1, 1}, .weight = {1.0, 4.0, 2.0, 5.0}};
+  EXPECT_EQ(to_dense(Graph::from_edges(edges)), (Dense{{0.0, 3.0}, {3.0, 9.0}}));
+  EXPECT_EQ(to_dense(Graph::from_edges(edges, Direction::kDirected)),
+            (Dense{{0.0, 0.0}, {3.0, 9.0}}));
+}
+
+TEST(Graph, UndirectedDoublesNeitherLoopsNorEdgesListedBothWays) {
+  const Graph graph = Graph::from_edges(
+      {.num_nodes = 3, .src = {0, 1, 2, 1}, .dst = {1, 0, 2, 2}, .weight = {2.0, 2.0, 7.0, 3.0}});
+  EXPECT_EQ(to_dense(graph), (Dense{{0.0, 2.0, 0.0}, {2.0, 0.0, 3.0}, {0.0, 3.0, 7.0}}));
+  EXPECT_EQ(graph.num_self_loops(), 1);
+  EXPECT_EQ(graph.num_edges(), 3);
+  EXPECT_EQ(graph.num_entries(), 5);
+}
+
+TEST(Graph, DirectedCountsEntries) {
+  const Graph graph = Graph::from_edges(
+      {.num_nodes = 2, .src = {0, 1, 1}, .dst = {1, 0, 1}, .weight = {}}, Direction::kDirected);
+  EXPECT_EQ(graph.num_edges(), 3);
+  EXPECT_EQ(graph.num_self_loops(), 1);
+}
+
+TEST(Graph, DirectedIsSymmetricOnlyIfItEqualsItsTranspose) {
+  const auto is_symmetric = [](double there, double back) {
+    return Graph::from_edges(
+               {.num_nodes = 2, .src = {0, 1}, .dst = {1, 0}, .weight = {there, back}},
+               Direction::kDirected)
+        .is_symmetric();
+  };
+  EXPECT_TRUE(is_symmetric(2.0, 2.0));
+  EXPECT_FALSE(is_symmetric(2.0, 3.0));
+  EXPECT_FALSE(Graph::from_edges({.num_nodes = 2, .src = {0}, .dst = {1}, .weight = {}},
+                                 Direction::kDirected)
+                   .is_symmetric());
+}
+
+TEST(Graph, EqualsDenseAssembly) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const EdgeList edges = testing::random_edges(7, 30, seed);
+    Dense expected = testing::zeros(7);
+    for (std::size_t e = 0; e < edges.src.size(); ++e) {
+      expected[edges.dst[e]][edges.src[e]] += edges.weight[e];
+    }
+    const Graph graph = Graph::from_edges(edges, Direction::kDirected);
+    EXPECT_EQ(to_dense(graph), expected);
+    for (std::int64_t i = 0; i < 7; ++i) {
+      const auto row =
+          graph.col().subspan(graph.row_ptr()[i], graph.row_ptr()[i + 1] - graph.row_ptr()[i]);
+      EXPECT_EQ(std::ranges::adjacent_find(row, std::greater_equal<>()), row.end());
+    }
+  }
+}
+
+TEST(Graph, UndirectedIsTheUnionOfBothReadings) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    EdgeList edges = testing::random_edges(7, 12, seed);
+    edges.weight.clear();
+    Dense expected = testing::zeros(7);
+    for (std::size_t e = 0; e < edges.src.size(); ++e) {
+      expected[edges.dst[e]][edges.src[e]] = expected[edges.src[e]][edges.dst[e]] = 1.0;
+    }
+    EXPECT_EQ(to_dense(Graph::from_edges(edges)), expected);
+  }
+}
+
+TEST(Graph, CopiesShareTheirArrays) {
+  const Graph graph = Graph::from_edges({.num_nodes = 2, .src = {0}, .dst = {1}, .weight = {}});
+  const Graph copy = graph;
+  EXPECT_EQ(copy.col().data(), graph.col().data());
+}
+
+TEST(Graph, RefusesBadEdgeListsByName) {
+  const auto read = [](EdgeList edges) { return [=] { Graph::from_edges(edges); }; };
+  EXPECT_THAT(read({.num_nodes = 9, .src = {0, 9}, .dst = {1, 1}, .weight = {}}),
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("Graph::from_edges: edge 1: node 9 out of range [0, 9)")));
+  EXPECT_THAT(read({.num_nodes = 9, .src = {0}, .dst = {-1}, .weight = {}}),
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("Graph::from_edges: edge 0: node -1 out of range [0, 9)")));
+  EXPECT_THAT(read({.num_nodes = 2, .src = {0, 1}, .dst = {1}, .weight = {}}),
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("Graph::from_edges: expected dst of size 2 (the size of src), got 1")));
+  EXPECT_THAT(read({.num_nodes = 2, .src = {0}, .dst = {1}, .weight = {1.0, 2.0}}),
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("Graph::from_edges: expected weight of size 1 (the size of src), got 2")));
+  EXPECT_THAT(read({.num_nodes = 2,
+                    .src = {0},
+                    .dst = {1},
+                    .weight = {std::numeric_limits<double>::infinity()}}),
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("Graph::from_edges: edge 0: expected a finite weight, got inf")));
+  EXPECT_THAT(read({.num_nodes = -1}),
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("Graph::from_edges: expected num_nodes in [0, 2147483647], got -1")));
+  EXPECT_THAT(read({.num_nodes = std::int64_t{1} << 31}),
+              ThrowsMessage<std::invalid_argument>(StrEq(
+                  "Graph::from_edges: expected num_nodes in [0, 2147483647], got 2147483648")));
+}
+
+TEST(Graph, RefusesTwoWeightsForOneUndirectedEdge) {
+  const EdgeList edges{
+      .num_nodes = 3, .src = {0, 2, 1}, .dst = {1, 0, 2}, .weight = {1.0, 2.0, 1.0}};
+  EXPECT_NO_THROW(Graph::from_edges(edges));
+  EdgeList conflict = edges;
+  conflict.src.push_back(1);
+  conflict.dst.push_back(0);
+  conflict.weight.push_back(5.0);
+  EXPECT_THAT([&] { Graph::from_edges(conflict); },
+              ThrowsMessage<std::invalid_argument>(StrEq(
+                  "Graph::from_edges: edge 3: weight 5.000000 from node 1 to node 0, but 1.000000 "
+                  "backwards; expected one weight, or Direction::kDirected")));
+  EXPECT_NO_THROW(Graph::from_edges(conflict, Direction::kDirected));
+}
+
+TEST(Batch, IsBlockDiagonal) {
+  const Graph a = Graph::from_edges(testing::random_edges(4, 9, 1), Direction::kDirected);
+  const Graph b = Graph::from_edges({.num_nodes = 3, .src = {0}, .dst = {2}, .weight = {}});
+  const Graph batch = make_batch(std::vector<Graph>{a, Graph(), b});
+  Dense expected = testing::zeros(7);
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) expected[i][j] = to_dense(a)[i][j];
+  }
+  expected[4][6] = expected[6][4] = 1.0;
+  EXPECT_EQ(to_dense(batch), expected);
+  EXPECT_THAT(batch.graph_ptr(), ElementsAre(0, 4, 4, 7));
+  EXPECT_EQ(batch.num_graphs(), 3);
+  EXPECT_EQ(batch.num_edges(), a.num_edges() + 1);
+  EXPECT_EQ(batch.num_self_loops(), a.num_self_loops());
+  EXPECT_TRUE(batch.is_weighted());
+  EXPECT_FALSE(batch.is_symmetric());
+  EXPECT_TRUE(make_batch(std::vector<Graph>{b, b}).is_symmetric());
+}
+
+TEST(Batch, Nests) {
+  const Graph pair = Graph::from_edges({.num_nodes = 2, .src = {0}, .dst = {1}, .weight = {}});
+  const Graph one = make_batch(std::vector<Graph>{pair});
+  const Graph nested =
+      make_batch(std::vector<Graph>{pair, make_batch(std::vector<Graph>{pair, pair}), one});
+  const Graph flat = make_batch(std::vector<Graph>(4, pair));
+  EXPECT_EQ(to_dense(nested), to_dense(flat));
+  EXPECT_THAT(nested.graph_ptr(), ElementsAre(0, 2, 4, 6, 8));
+}
+
+TEST(Batch, OfNothingHasNoGraph) {
+  const Graph batch = make_batch({});
+  EXPECT_EQ(batch.num_graphs(), 0);
+  EXPECT_EQ(batch.num_nodes(), 0);
+  EXPECT_THAT(batch.col(), IsEmpty());
+}
+
+TEST(Batch, RefusesMoreNodesThanColumnsCanName) {
+  const Graph half = Graph::from_edges({.num_nodes = 1 << 16});
+  EXPECT_THAT([&] { make_batch(std::vector<Graph>(1 << 15, half)); },
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("make_batch: expected at most 2147483647 nodes in all, got 2147483648")));
+}
+
+}  // namespace
+}  // namespace mpssm::graph

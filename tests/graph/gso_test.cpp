@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+// Gso: each operator against its formula, the transpose, and the checks.
+#include "mpssm/graph/gso.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "mpssm/graph/generators.h"
+
+#include "tests/graph/dense.h"
+
+namespace mpssm::graph {
+namespace {
+
+using testing::Dense;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::StrEq;
+using ::testing::ThrowsMessage;
+using testing::to_dense;
+
+// A few roundings of numbers of size one.
+constexpr double kTolerance = 1e-15;
+
+const std::vector<GsoKind> kGraphKinds = {GsoKind::kSymNormalized, GsoKind::kSymNormalizedNoLoops,
+                                          GsoKind::kRandomWalk,    GsoKind::kAdjacency,
+                                          GsoKind::kLaplacian,     GsoKind::kIdentity};
+
+Graph directed_graph(std::uint64_t seed) {
+  return Graph::from_edges(testing::random_edges(12, 40, seed), Direction::kDirected);
+}
+
+// Symmetric, with uneven weights, self-loops and negative entries.
+Graph weighted_graph(std::uint64_t seed) {
+  EdgeList edges{.num_nodes = 9, .src = {}, .dst = {}, .weight = {}};
+  const std::vector<double> draws = testing::random_vector(81, seed);
+  for (std::int64_t i = 0; i < 9; ++i) {
+    for (std::int64_t j = 0; j <= i; ++j) {
+      if (draws[9 * i + j] < 0.2) continue;
+      edges.src.push_back(i);
+      edges.dst.push_back(j);
+      edges.weight.push_back(draws[9 * j + i] + 0.6);
+    }
+  }
+  return Graph::from_edges(edges);
+}
+
+Dense view_of(const Gso& gso) { return to_dense(gso.view<double>()); }
+
+void expect_near(const Dense& actual, const Dense& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    for (std::size_t j = 0; j < actual.size(); ++j) {
+      EXPECT_NEAR(actual[i][j], expected[i][j], kTolerance) << i << ", " << j;
+    }
+  }
+}
+
+std::vector<double> absolute_row_sums(const Dense& matrix) {
+  std::vector<double> sums(matrix.size(), 0.0);
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    for (const double entry : matrix[i]) sums[i] += std::abs(entry);
+  }
+  return sums;
+}
+
+Dense normalized(const Dense& matrix) {
+  const std::vector<double> degree = absolute_row_sums(matrix);
+  Dense result = matrix;
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    for (std::size_t j = 0; j < matrix.size(); ++j) {
+      const double scale = std::sqrt(degree[i] * degree[j]);
+      result[i][j] = scale > 0.0 ? matrix[i][j] / scale : 0.0;
+    }
+  }
+  return result;
+}
+
+// weight 1 on the diagonal where the graph stores nothing
+Dense with_missing_loops(const Graph& graph) {
+  Dense matrix = to_dense(graph);
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    if (matrix[i][i] == 0.0) matrix[i][i] = 1.0;
+  }
+  return matrix;
+}
+
+TEST(Gso, OnNoNodesIsEmpty) {
+  for (const Gso& gso : {Gso(), make_gso(Graph())}) {
+    EXPECT_EQ(gso.num_nodes(), 0);
+    EXPECT_EQ(gso.num_nonzeros(), 0);
+    EXPECT_TRUE(gso.is_symmetric());
+    EXPECT_EQ(gso.view<float>().num_rows, 0);
+    EXPECT_THAT(gso.graph_ptr(), ElementsAre(0, 0));
+    EXPECT_THAT(gso.balanced_rows(2), ElementsAre(0, 0, 0));
+  }
+}
+
+TEST(Gso, OfOneNodeKeepsItsState) {
+  const Gso gso = make_gso(Graph::from_edges({.num_nodes = 1}));
+  EXPECT_EQ(view_of(gso), (Dense{{1.0}}));
+}
+
+TEST(Gso, DefaultIsTheSymmetricNormalization) {
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    expect_near(view_of(make_gso(weighted_graph(seed))),
+                normalized(with_missing_loops(weighted_graph(seed))));
+    expect_near(view_of(make_gso(directed_graph(seed))),
+                normalized(with_missing_loops(directed_graph(seed))));
+  }
+}
+
+TEST(Gso, WithoutLoopsNormalizesTheGraphAsItIs) {
+  const Gso gso = make_gso(make_star(5), {.kind = GsoKind::kSymNormalizedNoLoops});
+  EXPECT_EQ(gso.num_nonzeros(), 8);
+  for (const double value : gso.values<double>()) EXPECT_NEAR(value, 0.5, kTolerance);
+}
+
+TEST(Gso, RowsOfRandomWalkSumToOne) {
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const Gso gso = make_gso(directed_graph(seed), {.kind = GsoKind::kRandomWalk});
+    for (const double sum : testing::multiply(gso.view<double>(), std::vector<double>(12, 1.0))) {
+      EXPECT_NEAR(sum, 1.0, kTolerance);
+    }
+  }
+}
+
+TEST(Gso, AdjacencyIsTheGraph) {
+  const Graph graph = directed_graph(3);
+  EXPECT_EQ(view_of(make_gso(graph, {.kind = GsoKind::kAdjacency})), to_dense(graph));
+}
+
+TEST(Gso, LaplacianIsDegreeMinusGraph) {
+  const Graph graph = weighted_graph(1);
+  ASSERT_GT(graph.num_self_loops(), 0);
+  Dense expected = to_dense(graph);
+  const std::vector<double> degree = absolute_row_sums(expected);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    for (double& entry : expected[i]) entry = -entry;
+    expected[i][i] += degree[i];
+  }
+  expect_near(view_of(make_gso(graph, {.kind = GsoKind::kLaplacian})), expected);
+}
+
+TEST(Gso, LaplacianOfPositiveWeightsMapsConstantsToZero) {
+  EdgeList edges = testing::random_edges(12, 40, 5);  // whole numbers: exact
+  const Gso gso =
+      make_gso(Graph::from_edges(edges, Direction::kDirected), {.kind = GsoKind::kLaplacian});
+  EXPECT_THAT(testing::multiply(gso.view<double>(), std::vector<double>(12, 1.0)), Each(0.0));
+}
+
+TEST(Gso, IdentityHasOnlyTheDiagonal) {
+  const Gso gso = make_gso(make_ring(4), {.kind = GsoKind::kIdentity});
+  EXPECT_THAT(gso.col(), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(gso.values<double>(), Each(1.0));
+}
+
+TEST(Gso, SelfLoopPoliciesDifferOnTheDiagonalOnly) {
+  const Graph graph =
+      Graph::from_edges({.num_nodes = 2, .src = {0, 0}, .dst = {0, 1}, .weight = {3.0, 1.0}});
+  const auto walk = [&](SelfLoops policy) {
+    return view_of(make_gso(graph, {.kind = GsoKind::kRandomWalk, .self_loops = policy}));
+  };
+  EXPECT_EQ(walk(SelfLoops::kAddMissing), (Dense{{0.75, 0.25}, {0.5, 0.5}}));
+  EXPECT_EQ(walk(SelfLoops::kAddAll), (Dense{{0.8, 0.2}, {0.5, 0.5}}));
+  EXPECT_EQ(walk(SelfLoops::kKeep), (Dense{{0.75, 0.25}, {1.0, 0.0}}));
+}
+
+TEST(Gso, EachRowHasOneDiagonalEntryWhereLoopsAreAdded) {
+  for (const GsoOptions& options :
+       {GsoOptions{.kind = GsoKind::kSymNormalized},
+        GsoOptions{.kind = GsoKind::kRandomWalk, .self_loops = SelfLoops::kAddAll},
+        GsoOptions{.kind = GsoKind::kLaplacian}}) {
+    const Gso gso = make_gso(weighted_graph(2), options);
+    for (std::int64_t i = 0; i < gso.num_nodes(); ++i) {
+      const auto row = gso.col().subspan(gso.row_ptr()[i], gso.row_ptr()[i + 1] - gso.row_ptr()[i]);
+      EXPECT_EQ(std::ranges::count(row, i), 1);
+      EXPECT_TRUE(std::ranges::is_sorted(row));
+    }
+  }
+}
+
+TEST(Gso, NodeOfDegreeZeroGetsAZeroRow) {
+  const Graph graph = Graph::from_edges({.num_nodes = 3, .src = {0}, .dst = {1}, .weight = {}});
+  for (const GsoKind kind : {GsoKind::kSymNormalized, GsoKind::kRandomWalk}) {
+    const Dense kept = view_of(make_gso(graph, {.kind = kind, .self_loops = SelfLoops::kKeep}));
+    EXPECT_EQ(kept, (Dense{{0.0, 1.0, 0.0}, {1.0, 0.0, 0.0}, {0.0, 0.0, 0.0}}));
+  }
+  // A stored weight of zero is no degree either.
+  const Graph zero = Graph::from_edges({.num_nodes = 1, .src = {0}, .dst = {0}, .weight = {0.0}});
+  EXPECT_EQ(view_of(make_gso(zero)), (Dense{{0.0}}));
+  EXPECT_EQ(view_of(make_gso(zero, {.kind = GsoKind::kRandomWalk})), (Dense{{0.0}}));
+}
+
+TEST(Gso, SymmetricGraphsGiveExactlySymmetricOperators) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Graph graph = weighted_graph(seed);
+    for (const GsoKind kind : kGraphKinds) {
+      const Gso gso = make_gso(graph, {.kind = kind});
+      const bool expected = view_of(gso) == testing::transposed(view_of(gso));
+      EXPECT_EQ(gso.is_symmetric(), expected) << to_string(kind);
+      EXPECT_EQ(gso.is_symmetric(), kind != GsoKind::kRandomWalk) << to_string(kind);
+    }
+  }
+}
+
+TEST(Gso, TransposeSharesWhatIsEqual) {
+  const Gso symmetric = make_gso(make_star(4));
+  EXPECT_EQ(symmetric.transpose_view<double>().col, symmetric.col().data());
+  EXPECT_EQ(symmetric.transpose_view<double>().value, symmetric.values<double>().data());
+  EXPECT_EQ(symmetric.transpose_view<float>().value, symmetric.values<float>().data());
+  const Gso walk = make_gso(make_star(4), {.kind = GsoKind::kRandomWalk});
+  EXPECT_EQ(walk.transpose_view<double>().col, walk.col().data());
+  EXPECT_NE(walk.transpose_view<double>().value, walk.values<double>().data());
+}
+
+TEST(Gso, TransposeIsTheAdjoint) {
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    for (const GsoKind kind : kGraphKinds) {
+      const Gso gso = make_gso(directed_graph(seed), {.kind = kind});
+      EXPECT_EQ(to_dense(gso.transpose_view<double>()), testing::transposed(view_of(gso)));
+      EXPECT_EQ(to_dense(gso.transpose_view<float>()),
+                testing::transposed(to_dense(gso.view<float>())));
+      const std::vector<double> x = testing::random_vector(12, 1);
+      const std::vector<double> y = testing::random_vector(12, 2);
+      EXPECT_NEAR(testing::dot(testing::multiply(gso.view<double>(), x), y),
+                  testing::dot(x, testing::multiply(gso.transpose_view<double>(), y)), 1e-12);
+    }
+  }
+}
+
+TEST(Gso, FloatValuesAreTheRoundedDoubles) {
+  const Gso gso = make_gso(weighted_graph(0));
+  ASSERT_EQ(gso.values<float>().size(), gso.values<double>().size());
+  for (std::size_t e = 0; e < gso.values<float>().size(); ++e) {
+    EXPECT_EQ(gso.values<float>()[e], static_cast<float>(gso.values<double>()[e]));
+  }
+}
+
+TEST(Gso, WithValuesKeepsThePattern) {
+  const Gso ring = make_gso(make_ring(5));
+  std::vector<double> values(ring.num_nonzeros());
+  for (std::size_t e = 0; e < values.size(); ++e) values[e] = static_cast<double>(e);
+  const Gso other = ring.with_values(values);
+  EXPECT_TRUE(std::ranges::equal(other.col(), ring.col()));
+  EXPECT_TRUE(std::ranges::equal(other.values<double>(), values));
+  EXPECT_EQ(other.kind(), GsoKind::kCustom);
+  EXPECT_FALSE(other.is_symmetric());
+  EXPECT_EQ(to_dense(other.transpose_view<double>()), testing::transposed(view_of(other)));
+  EXPECT_TRUE(ring.is_symmetric());
+  EXPECT_THAT([&] { ring.with_values(std::vector<double>(3)); },
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("Gso::with_values: expected 15 values (one per column), got 3")));
+}
+
+TEST(Gso, OfABatchIsBlockDiagonal) {
+  const std::vector<Graph> graphs = {weighted_graph(0), directed_graph(1), make_path(3)};
+  for (const GsoKind kind : kGraphKinds) {
+    const Gso batch = make_gso(make_batch(graphs), {.kind = kind});
+    EXPECT_THAT(batch.graph_ptr(), ElementsAre(0, 9, 21, 24));
+    EXPECT_EQ(batch.num_graphs(), 3);
+    Dense expected = testing::zeros(24);
+    std::int64_t first = 0;
+    for (const Graph& graph : graphs) {
+      const Dense block = view_of(make_gso(graph, {.kind = kind}));
+      for (std::size_t i = 0; i < block.size(); ++i) {
+        std::ranges::copy(block[i], expected[first + i].begin() + first);
+      }
+      first += graph.num_nodes();
+    }
+    EXPECT_EQ(view_of(batch), expected);
+  }
+}
+
+TEST(Gso, BalancedRowsCutEqualWork) {
+  const Gso gso = make_gso(make_barabasi_albert(2000, 3, 1));
+  std::int64_t widest = 0;
+  for (std::int64_t i = 0; i < gso.num_nodes(); ++i) {
+    widest = std::max(widest, gso.row_ptr()[i + 1] - gso.row_ptr()[i] + 1);
+  }
+  for (const std::int64_t parts : {1, 2, 3, 7, 16}) {
+    const std::vector<std::int64_t> cut = gso.balanced_rows(parts);
+    ASSERT_EQ(std::ssize(cut), parts + 1);
+    EXPECT_EQ(cut.front(), 0);
+    EXPECT_EQ(cut.back(), gso.num_nodes());
+    EXPECT_TRUE(std::ranges::is_sorted(cut));
+    for (std::int64_t p = 0; p < parts; ++p) {
+      const std::int64_t work =
+          gso.row_ptr()[cut[p + 1]] - gso.row_ptr()[cut[p]] + cut[p + 1] - cut[p];
+      EXPECT_LE(work, (gso.num_nonzeros() + gso.num_nodes()) / parts + widest);
+    }
+  }
+}
+
+TEST(Gso, BalancedRowsMayExceedTheRows) {
+  const std::vector<std::int64_t> cut = make_gso(make_path(2)).balanced_rows(5);
+  EXPECT_EQ(cut.size(), 6u);
+  EXPECT_EQ(cut.front(), 0);
+  EXPECT_EQ(cut.back(), 2);
+  EXPECT_TRUE(std::ranges::is_sorted(cut));
+  EXPECT_THAT([] { Gso().balanced_rows(0); },
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("Gso::balanced_rows: expected parts >= 1, got 0")));
+}
+
+TEST(Gso, KindsHaveNames) {
+  for (const GsoKind kind : kGraphKinds) {
+    EXPECT_EQ(gso_kind_from_name(to_string(kind)), kind);
+    EXPECT_EQ(make_gso(make_path(2), {.kind = kind}).kind(), kind);
+  }
+  EXPECT_EQ(to_string(GsoKind::kSymNormalized), "sym_normalized");
+  EXPECT_THAT([] { gso_kind_from_name("gcn"); },
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("gso_kind_from_name: expected one of sym_normalized, "
+                        "sym_normalized_no_loops, random_walk, adjacency, laplacian, identity, "
+                        "custom, got 'gcn'")));
+}
+
+TEST(Gso, CustomHasNoRecipe) {
+  EXPECT_THAT([] { make_gso(make_path(2), {.kind = GsoKind::kCustom}); },
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("make_gso: a custom operator has no recipe; use Gso::from_csr")));
+}
+
+TEST(Gso, RefusesBadRowsByName) {
+  using Ptr = std::vector<std::int64_t>;
+  using Col = std::vector<std::int32_t>;
+  const auto expect_error = [](const Ptr& row_ptr, const Col& col,
+                               const std::vector<double>& values, const Ptr& graph_ptr,
+                               const std::string& message) {
+    EXPECT_THAT([&] { Gso::from_csr(row_ptr, col, values, graph_ptr); },
+                ThrowsMessage<std::invalid_argument>(StrEq("Gso::from_csr: " + message)));
+  };
+  EXPECT_NO_THROW(Gso::from_csr({0, 1, 3}, {1, 0, 1}, {1.0, 2.0, 3.0}));
+  expect_error({}, {}, {}, {}, "expected row_ptr to start with 0, got an empty array");
+  expect_error({1, 1}, {0}, {1.0}, {}, "expected row_ptr to start with 0, got 1");
+  expect_error({0, 2, 1}, {0}, {1.0}, {}, "expected row_ptr to ascend, got 1 after 2");
+  expect_error({0, 1}, {0, 0}, {1.0, 1.0}, {}, "expected row_ptr to end with 2, got 1");
+  expect_error({0, 1}, {0}, {}, {}, "expected 1 values (one per column), got 0");
+  expect_error({0, 1}, {0}, {std::numeric_limits<double>::quiet_NaN()}, {},
+               "value 0: expected it finite, got nan");
+  expect_error({0, 1}, {1}, {1.0}, {}, "row 0: column 1 out of range [0, 1)");
+  expect_error({0, 1}, {-1}, {1.0}, {}, "row 0: column -1 out of range [0, 1)");
+  expect_error({0, 0, 2}, {1, 0}, {1.0, 1.0}, {},
+               "row 1: expected columns that ascend, got 0 after 1");
+  expect_error({0, 2, 2}, {1, 1}, {1.0, 1.0}, {},
+               "row 0: expected columns that ascend, got 1 after 1");
+  expect_error({0, 1, 1}, {1}, {1.0}, {0, 1, 2}, "row 0: column 1 out of range [0, 1)");
+  expect_error({0, 0, 0}, {}, {}, {0, 1}, "expected graph_ptr to end with 2, got 1");
+}
+
+}  // namespace
+}  // namespace mpssm::graph

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Slices against plain loops, on every instruction set.
+#include "mpssm/kernels/recurrence.h"
+
+#include <cmath>
+#include <complex>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "mpssm/graph/generators.h"
+#include "mpssm/graph/gso.h"
+#include "tests/kernels/every_target.h"
+
+namespace mpssm::kernels {
+namespace {
+
+template <typename T>
+class SliceTest : public ::testing::Test {
+ protected:
+  static constexpr double kTolerance = sizeof(T) == 4 ? 2e-5 : 1e-13;
+
+  std::vector<T> random(std::int64_t count) {
+    std::vector<T> out(static_cast<std::size_t>(count));
+    for (T& value : out) {
+      value = static_cast<T>(std::uniform_real_distribution<double>(-1.0, 1.0)(generator_));
+    }
+    return out;
+  }
+  /// Number (row, channel) of a complex slice.
+  static std::complex<double> at(const std::vector<T>& slice, std::int64_t lanes, std::int64_t row,
+                                 std::int64_t channel) {
+    return {slice[row * lanes + channel], slice[row * lanes + lanes / 2 + channel]};
+  }
+  static std::vector<std::int64_t> widths() {
+    std::vector<std::int64_t> lanes;
+    for (std::int64_t each = kMinSliceLanes; each <= kMaxSliceLanes<T>; each *= 2) {
+      lanes.push_back(each);
+    }
+    return lanes;
+  }
+
+  const graph::Gso gso_ = graph::make_gso(graph::Graph::from_edges(
+      {.num_nodes = 300, .src = sources(), .dst = targets()}, graph::Direction::kDirected));
+  std::mt19937 generator_{1};
+
+ private:
+  static std::vector<std::int64_t> sources() {
+    std::vector<std::int64_t> out;
+    for (std::int64_t e = 0; e < 900; ++e) out.push_back(e * 7919 % 300);
+    return out;
+  }
+  static std::vector<std::int64_t> targets() {
+    std::vector<std::int64_t> out;
+    for (std::int64_t e = 0; e < 900; ++e) out.push_back((e * 104729 + e / 300) % 299);
+    return out;
+  }
+};
+using Reals = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(SliceTest, Reals);
+
+TYPED_TEST(SliceTest, PackingAndUnpackingIsTheIdentityForEveryWidth) {
+  using T = TypeParam;
+  for_every_target([&] {
+    for (const std::int64_t lanes : this->widths()) {
+      for (std::int64_t width = 2; width <= lanes; width += 2) {
+        for (const SliceLayout layout : {SliceLayout::kReal, SliceLayout::kComplex}) {
+          const std::int64_t rows = 5;
+          const std::int64_t stride = width + 3;
+          const auto source = this->random(rows * stride);
+          std::vector<T> slice(static_cast<std::size_t>(rows * lanes), T{9});
+          pack_slice(layout, source.data(), stride, rows, width, lanes, slice.data());
+          std::vector<T> target = source;
+          for (std::int64_t row = 0; row < rows; ++row) {
+            for (std::int64_t j = 0; j < width; ++j) target[row * stride + j] = T{0};
+            if (layout == SliceLayout::kComplex) {
+              for (std::int64_t c = 0; c < width / 2; ++c) {
+                EXPECT_EQ(this->at(slice, lanes, row, c).real(), source[row * stride + 2 * c]);
+                EXPECT_EQ(this->at(slice, lanes, row, c).imag(), source[row * stride + 2 * c + 1]);
+              }
+              for (std::int64_t c = width / 2; c < lanes / 2; ++c) {
+                EXPECT_EQ(this->at(slice, lanes, row, c), std::complex<double>(0.0, 0.0));
+              }
+            }
+          }
+          unpack_slice(layout, slice.data(), rows, width, lanes, target.data(), stride);
+          EXPECT_EQ(target, source);  // and what lies between rows is untouched
+        }
+      }
+    }
+  });
+}
+
+TYPED_TEST(SliceTest, StepIsSigmaTimesTheProductPlusInput) {
+  using T = TypeParam;
+  for_every_target([&] {
+    for (const std::int64_t lanes : this->widths()) {
+      const std::int64_t n = this->gso_.num_nodes();
+      const auto x = this->random(n * lanes);
+      const auto add = this->random(n * lanes);
+      const auto re = this->random(lanes / 2);
+      const auto im = this->random(lanes / 2);
+      for (const bool with_add : {false, true}) {
+        std::vector<T> y(x.size());
+        SliceStep<T> step;
+        step.a = this->gso_.template view<T>();
+        step.lanes = lanes;
+        step.x = x.data();
+        step.add = with_add ? add.data() : nullptr;
+        step.sigma_re = re.data();
+        step.sigma_im = im.data();
+        step.y = y.data();
+        slice_step(step);
+        std::vector<T> plain(x.size());
+        step.sigma_re = step.sigma_im = nullptr;
+        step.y = plain.data();
+        slice_step(step);
+        for (std::int64_t row = 0; row < n; ++row) {
+          for (std::int64_t c = 0; c < lanes / 2; ++c) {
+            std::complex<double> sum = 0.0;
+            for (std::int64_t e = step.a.row_ptr[row]; e < step.a.row_ptr[row + 1]; ++e) {
+              sum += static_cast<double>(step.a.value[e]) * this->at(x, lanes, step.a.col[e], c);
+            }
+            const auto input = with_add ? this->at(add, lanes, row, c) : 0.0;
+            const std::complex<double> sigma(re[c], im[c]);
+            ASSERT_LE(std::abs(this->at(y, lanes, row, c) - sigma * sum - input), this->kTolerance);
+            ASSERT_LE(std::abs(this->at(plain, lanes, row, c) - sum - input), this->kTolerance);
+          }
+        }
+      }
+    }
+  });
+}
+
+TYPED_TEST(SliceTest, AdjointStepIsWhatItsDeclarationSays) {
+  using T = TypeParam;
+  for_every_target([&] {
+    for (const std::int64_t lanes : this->widths()) {
+      const std::int64_t n = this->gso_.num_nodes();
+      const auto p = this->random(n * lanes);
+      const auto add = this->random(n * lanes);
+      const auto other = this->random(n * lanes);
+      const auto total_before = this->random(n * lanes);
+      const auto re = this->random(lanes / 2);
+      const auto im = this->random(lanes / 2);
+      for (const int flags : {0, 1, 2, 4, 7}) {
+        std::vector<T> next(p.size());
+        auto total = total_before;
+        std::vector<double> grad_re(lanes / 2, 0.5);
+        std::vector<double> grad_im(lanes / 2, -0.5);
+        SliceAdjointStep<T> step;
+        step.a_transposed = this->gso_.template transpose_view<T>();
+        step.lanes = lanes;
+        step.p = p.data();
+        step.add = (flags & 1) != 0 ? add.data() : nullptr;
+        step.sigma_re = re.data();
+        step.sigma_im = im.data();
+        step.p_next = next.data();
+        step.total = (flags & 2) != 0 ? total.data() : nullptr;
+        step.other = (flags & 4) != 0 ? other.data() : nullptr;
+        step.grad_re = grad_re.data();
+        step.grad_im = grad_im.data();
+        step.weight = 3.0;
+        slice_adjoint_step(step);
+        std::vector<std::complex<double>> grad(lanes / 2);
+        for (std::int64_t row = 0; row < n; ++row) {
+          for (std::int64_t c = 0; c < lanes / 2; ++c) {
+            std::complex<double> q = 0.0;
+            const auto& a = step.a_transposed;
+            for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
+              q += static_cast<double>(a.value[e]) * this->at(p, lanes, a.col[e], c);
+            }
+            const std::complex<double> sigma(re[c], im[c]);
+            const auto expected =
+                std::conj(sigma) * q + ((flags & 1) != 0 ? this->at(add, lanes, row, c) : 0.0);
+            ASSERT_LE(std::abs(this->at(next, lanes, row, c) - expected), this->kTolerance);
+            const auto gained = this->at(total, lanes, row, c) - this->at(total_before, lanes, row, c);
+            ASSERT_LE(std::abs(gained - ((flags & 2) != 0 ? expected : 0.0)), this->kTolerance);
+            grad[c] += 3.0 * q * std::conj(this->at(other, lanes, row, c));
+          }
+        }
+        for (std::int64_t c = 0; c < lanes / 2; ++c) {
+          const std::complex<double> actual(grad_re[c] - 0.5, grad_im[c] + 0.5);
+          const auto expected = (flags & 4) != 0 ? grad[c] : 0.0;
+          EXPECT_LE(std::abs(actual - expected), 300 * this->kTolerance);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace mpssm::kernels

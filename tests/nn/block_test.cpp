@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/nn/block.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "mpssm/graph/generators.h"
+#include "mpssm/nn/diagonalise.h"
+#include "tests/support/tensors.h"
+
+namespace mpssm::nn {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+using mpssm::testing::close;
+
+graph::Gso small_operator() { return graph::make_gso(graph::make_random_connected(12, 25, 4)); }
+
+// T9: one hop, B = I and an MLP that is the activation alone give a GCN layer with a skip.
+TEST(Block, WithOneHopIsAGraphConvolutionWithSkip) {
+  torch::manual_seed(1);
+  const torch::NoGradGuard no_grad;
+  Block block(BlockOptions{.in_channels = 5,
+                           .state_channels = 5,
+                           .out_channels = 5,
+                           .hops = 1,
+                           .state = {.kind = StateKind::kDense},
+                           .activation = Activation::kTanh,
+                           .state_norm = NormKind::kNone});
+  block->to(torch::kDouble);
+  block->w_in.copy_(torch::eye(5));
+  for (auto& layer : {block->mlp_in, block->mlp_out}) {
+    layer->weight.copy_(torch::eye(5));
+    layer->bias.zero_();
+  }
+  const auto gso = small_operator();
+  const auto u = torch::randn({12, 5}, torch::kDouble);
+  const auto expected =
+      torch::tanh(mpssm::testing::to_dense(gso).matmul(u).matmul(block->w_state->weight) + u);
+  EXPECT_TRUE(close(block->forward(u, gso), expected, 1e-12));
+}
+
+TEST(Block, TemporalOutputsAreTheMlpOfEachState) {
+  torch::manual_seed(2);
+  Block block(BlockOptions{.in_channels = 3, .state_channels = 8, .out_channels = 2});
+  const auto gso = small_operator();
+  const auto u = torch::randn({4, 6, 12, 3});
+  const auto all = block->forward(u, gso, Mode::kTemporal, ops::Outputs::kAll);
+  EXPECT_EQ(all.sizes(), torch::IntArrayRef({4, 6, 12, 2}));
+  const auto last = block->forward(u, gso, Mode::kTemporal, ops::Outputs::kLast);
+  EXPECT_TRUE(close(last, all.select(1, 5), 1e-5));
+  const auto states = block->recur(u, gso, Mode::kTemporal, ops::Outputs::kAll);
+  EXPECT_TRUE(close(block->decode(states.select(1, 2)), all.select(1, 2), 1e-5));
+}
+
+TEST(StateMatrix, StartsWhereItsOptionsSay) {
+  torch::manual_seed(3);
+  const auto w = StateMatrix(StateMatrixOptions{.channels = 64, .kind = StateKind::kDense})->forward();
+  EXPECT_TRUE(close(w.matmul(w.t()), torch::eye(64), 1e-5));
+  const auto scaled =
+      StateMatrix(StateMatrixOptions{.channels = 64, .kind = StateKind::kDense, .dense_scale = 0.5})
+          ->forward();
+  EXPECT_TRUE(close(scaled.matmul(scaled.t()), 0.25 * torch::eye(64), 1e-5));
+  const auto uniform = StateMatrix(StateMatrixOptions{.channels = 64,
+                                                      .kind = StateKind::kDense,
+                                                      .dense_init = DenseInit::kUniform})
+                           ->forward();
+  EXPECT_LE(uniform.abs().max().item<float>(), 0.125f);
+  EXPECT_GE(uniform.abs().max().item<float>(), 0.12f);
+  for (const StateKind kind : {StateKind::kDiagonal, StateKind::kStable}) {
+    const auto sigma = StateMatrix(StateMatrixOptions{
+                                       .channels = 2000, .kind = kind, .min_modulus = 0.8, .max_modulus = 0.9})
+                           ->forward();
+    EXPECT_EQ(sigma.numel(), 1000);
+    EXPECT_GE(sigma.abs().min().item<float>(), 0.7999f);
+    EXPECT_LE(sigma.abs().max().item<float>(), 0.9001f);
+  }
+}
+
+TEST(StateMatrix, StableOneStaysInsideTheUnitCircleWhateverIsLearned) {
+  StateMatrix matrix(StateMatrixOptions{.channels = 8, .kind = StateKind::kStable});
+  const torch::NoGradGuard no_grad;
+  for (const double nu : {-15.0, -5.0, 0.0, 3.0, 50.0}) {
+    matrix->nu.fill_(nu);
+    matrix->theta.uniform_(-10, 10);
+    const auto modulus = matrix->forward().abs();
+    EXPECT_LE(modulus.max().item<float>(), 1.0f) << nu;
+    EXPECT_TRUE(torch::isfinite(modulus).all().item<bool>()) << nu;
+  }
+}
+
+TEST(StateMatrix, EveryKindLearns) {
+  torch::manual_seed(4);
+  const auto gso = small_operator();
+  const auto u = torch::randn({12, 8});
+  for (const StateKind kind : {StateKind::kDense, StateKind::kDiagonal, StateKind::kStable}) {
+    Block block(BlockOptions{.in_channels = 8, .state_channels = 8, .out_channels = 8, .state = {.kind = kind}});
+    block->forward(u, gso).square().sum().backward();
+    for (const auto& item : block->named_parameters()) {
+      ASSERT_TRUE(item.value().grad().defined()) << item.key();
+      EXPECT_GT(item.value().grad().abs().sum().item<float>(), 0.0f) << item.key();
+    }
+  }
+}
+
+class DiagonaliseByNorm : public ::testing::TestWithParam<NormKind> {};
+INSTANTIATE_TEST_SUITE_P(Norms, DiagonaliseByNorm,
+                         ::testing::Values(NormKind::kNone, NormKind::kLayer, NormKind::kBatch));
+
+TEST_P(DiagonaliseByNorm, GivesTheSameFunction) {
+  torch::manual_seed(5);
+  const auto gso = small_operator();
+  for (const torch::Dtype type : {torch::kDouble, torch::kFloat}) {
+    for (const std::int64_t width : {1, 2, 7, 16}) {
+      Block dense(BlockOptions{.in_channels = 3,
+                               .state_channels = width,
+                               .out_channels = 4,
+                               .hops = 20,
+                               .state = {.kind = StateKind::kDense},
+                               .state_norm = GetParam()});
+      dense->to(type);
+      const auto u = torch::randn({12, 3}, type);
+      if (GetParam() == NormKind::kBatch) dense->forward(u, gso);  // fills the running statistics
+      dense->eval();
+      auto [diagonal, condition] = diagonalise(dense);
+      EXPECT_EQ(diagonal->options().state.kind, StateKind::kDiagonal);
+      EXPECT_GE(condition, 1.0 - 1e-9);
+      EXPECT_TRUE(close(diagonal->forward(u, gso), dense->forward(u, gso),
+                        type == torch::kDouble ? 1e-10 : 1e-3))
+          << "width " << width;
+      const auto sequence = torch::randn({9, 12, 3}, type);
+      EXPECT_TRUE(close(diagonal->forward(sequence, gso, Mode::kTemporal, ops::Outputs::kAll),
+                        dense->forward(sequence, gso, Mode::kTemporal, ops::Outputs::kAll),
+                        type == torch::kDouble ? 1e-10 : 1e-3));
+    }
+  }
+}
+
+TEST(Diagonalise, RefusesWhatItWouldSpoilAndSaysTheNumber) {
+  Block block(BlockOptions{.state_channels = 4, .state = {.kind = StateKind::kDense}});
+  {
+    const torch::NoGradGuard no_grad;
+    block->w_state->weight.copy_(torch::eye(4) + torch::ones({4, 4}).triu(1));  // one Jordan block
+  }
+  EXPECT_THAT([&] { diagonalise(block); },
+              ThrowsMessage<c10::Error>(HasSubstr("the eigenvectors of W have condition number")));
+  Block stable(BlockOptions{});
+  EXPECT_THAT([&] { diagonalise(stable); },
+              ThrowsMessage<c10::Error>(HasSubstr("expected a block with a dense W, got stable")));
+}
+
+TEST(Block, SaysWhatIsWrongWithItsOptions) {
+  EXPECT_THAT([] { Block(BlockOptions{.state_channels = 3}); },
+              ThrowsMessage<c10::Error>(HasSubstr("expected an even number of channels")));
+  EXPECT_THAT([] { Block(BlockOptions{.hops = -1}); },
+              ThrowsMessage<c10::Error>(HasSubstr("Block: expected hops >= 0, got -1")));
+  EXPECT_THAT([] { Block(BlockOptions{.in_channels = 0}); },
+              ThrowsMessage<c10::Error>(HasSubstr("expected in, state and out channels >= 1, got 0")));
+  EXPECT_THAT([] { Block(BlockOptions{.dropout = 1.0}); },
+              ThrowsMessage<c10::Error>(HasSubstr("expected dropout in [0, 1), got 1")));
+  EXPECT_THAT([] { Block(BlockOptions{.state = {.max_modulus = 1.5}}); },
+              ThrowsMessage<c10::Error>(HasSubstr("0 < min_modulus <= max_modulus < 1")));
+}
+
+TEST(Options, NamesGoBothWays) {
+  for (const StateKind kind : {StateKind::kDense, StateKind::kDiagonal, StateKind::kStable}) {
+    EXPECT_EQ(state_kind_from_name(to_string(kind)), kind);
+  }
+  for (const NormKind kind : {NormKind::kNone, NormKind::kLayer, NormKind::kBatch}) {
+    EXPECT_EQ(norm_kind_from_name(to_string(kind)), kind);
+  }
+  for (const Activation each : {Activation::kGelu, Activation::kRelu, Activation::kTanh,
+                                Activation::kLeakyRelu, Activation::kIdentity}) {
+    EXPECT_EQ(activation_from_name(to_string(each)), each);
+  }
+  EXPECT_THAT([] { state_kind_from_name("x"); }, ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
+  EXPECT_THAT([] { norm_kind_from_name("x"); }, ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
+  EXPECT_THAT([] { activation_from_name("x"); }, ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
+}
+
+}  // namespace
+}  // namespace mpssm::nn

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/nn/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "mpssm/graph/generators.h"
+#include "mpssm/ops/runtime.h"
+#include "tests/support/tensors.h"
+
+namespace mpssm::nn {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+using mpssm::testing::close;
+
+TEST(Model, HasTheShapesItPromises) {
+  const std::vector<graph::Graph> parts = {graph::make_path(5), graph::make_ring(7)};
+  const auto gso = graph::make_gso(graph::make_batch(parts));
+  const auto shape = [&](const ModelOptions& options, const torch::Tensor& x) {
+    return Model(options)->forward(x, gso).sizes().vec();
+  };
+  using Shape = std::vector<std::int64_t>;
+  ModelOptions options{.in_channels = 3, .hidden_channels = 8, .out_channels = 2, .num_blocks = 2};
+  EXPECT_EQ(shape(options, torch::randn({12, 3})), Shape({12, 2}));
+  EXPECT_EQ(shape(options, torch::randn({4, 12, 3})), Shape({4, 12, 2}));
+  options.readout = Readout::kGraph;
+  for (const auto pooling : {ops::Pooling::kSum, ops::Pooling::kMean, ops::Pooling::kMax,
+                             ops::Pooling::kSumMaxMean}) {
+    options.pooling = pooling;
+    options.readout_layers = 2;
+    EXPECT_EQ(shape(options, torch::randn({12, 3})), Shape({2, 2}));
+  }
+  options.mode = Mode::kTemporal;
+  options.readout = Readout::kNode;
+  EXPECT_EQ(shape(options, torch::randn({4, 6, 12, 3})), Shape({4, 6, 12, 2}));
+  options.readout = Readout::kForecast;
+  EXPECT_EQ(shape(options, torch::randn({4, 6, 12, 3})), Shape({4, 12, 2}));
+  EXPECT_EQ(shape(options, torch::randn({6, 12, 3})), Shape({12, 2}));
+  options.residual = false;
+  EXPECT_EQ(shape(options, torch::randn({6, 12, 3})), Shape({12, 2}));
+}
+
+// T10, with every option that could break it.
+TEST(Model, IsEquivariantToNodePermutation) {
+  torch::manual_seed(1);
+  const auto graph = graph::make_random_connected(14, 30, 2);
+  const auto order = torch::randperm(14);
+  graph::EdgeList renamed{.num_nodes = 14};
+  for (std::int64_t i = 0; i < 14; ++i) {
+    for (std::int64_t e = graph.row_ptr()[i]; e < graph.row_ptr()[i + 1]; ++e) {
+      renamed.src.push_back(order[graph.col()[e]].item<std::int64_t>());
+      renamed.dst.push_back(order[i].item<std::int64_t>());
+    }
+  }
+  const auto gso = graph::make_gso(graph);
+  const auto gso_renamed = graph::make_gso(graph::Graph::from_edges(renamed));
+  const auto x = torch::randn({14, 3}, torch::kDouble);
+  const auto x_renamed = torch::empty_like(x).index_copy(0, order, x);
+  for (const StateKind kind : {StateKind::kDense, StateKind::kStable}) {
+    for (const NormKind norm : {NormKind::kLayer, NormKind::kBatch, NormKind::kNone}) {
+      Model model(ModelOptions{.in_channels = 3,
+                               .hidden_channels = 16,
+                               .out_channels = 2,
+                               .num_blocks = 3,
+                               .state = {.kind = kind},
+                               .norm = norm,
+                               .state_norm = norm,
+                               .dropout = 0.3});
+      model->to(torch::kDouble);
+      model->eval();
+      const auto y = model->forward(x, gso);
+      EXPECT_TRUE(close(model->forward(x_renamed, gso_renamed),
+                        torch::empty_like(y).index_copy(0, order, y), 1e-10));
+    }
+  }
+}
+
+TEST(Model, AForecastIsTheLastStepOfAllSteps) {
+  torch::manual_seed(2);
+  const auto gso = graph::make_gso(graph::make_ring(9));
+  ModelOptions options{.in_channels = 2,
+                       .hidden_channels = 8,
+                       .out_channels = 3,
+                       .num_blocks = 3,
+                       .mode = Mode::kTemporal,
+                       .readout = Readout::kForecast};
+  Model forecast(options);
+  options.readout = Readout::kNode;
+  Model every_step(options);
+  const torch::NoGradGuard no_grad;
+  const auto parameters = forecast->named_parameters();
+  for (auto& item : every_step->named_parameters()) item.value().copy_(parameters[item.key()]);
+  const auto x = torch::randn({5, 9, 2});
+  EXPECT_TRUE(close(forecast->forward(x, gso), every_step->forward(x, gso)[4], 1e-5));
+}
+
+TEST(Model, BlocksOfAStackReachAsFarAsTheirHopsTogether) {
+  torch::manual_seed(3);
+  const auto gso = graph::make_gso(graph::make_path(30));
+  Model model(ModelOptions{.in_channels = 1, .hidden_channels = 8, .num_blocks = 3, .hops = 4});
+  model->to(torch::kDouble);
+  auto x = torch::randn({30, 1}, torch::kDouble).requires_grad_();
+  model->forward(x, gso)[0].sum().backward();
+  const auto reach = x.grad().abs().flatten();
+  EXPECT_GT(reach[12].item<double>(), 0.0);
+  EXPECT_EQ(reach.slice(0, 13).max().item<double>(), 0.0);
+}
+
+TEST(Model, LearnsADistanceThatOneHopCannotSee) {
+  // Is the marked node within six hops? A path of 40 nodes, the mark at every place in turn.
+  torch::manual_seed(4);
+  std::vector<graph::Graph> parts(16, graph::make_path(20));
+  const auto gso = graph::make_gso(graph::make_batch(parts));
+  auto x = torch::zeros({320, 1});
+  auto y = torch::zeros({320, 1});
+  for (std::int64_t g = 0; g < 16; ++g) {
+    x[20 * g + g][0] = 1.0;
+    for (std::int64_t i = 0; i < 20; ++i) y[20 * g + i][0] = std::abs(i - g) <= 6 ? 1.0 : 0.0;
+  }
+  Model model(ModelOptions{.in_channels = 1, .hidden_channels = 16, .num_blocks = 2, .hops = 8});
+  torch::optim::Adam adam(model->parameters(), torch::optim::AdamOptions(1e-2));
+  double first = 0.0;
+  double loss_value = 0.0;
+  for (int step = 0; step < 150; ++step) {
+    adam.zero_grad();
+    const auto loss = torch::binary_cross_entropy_with_logits(model->forward(x, gso), y);
+    loss.backward();
+    adam.step();
+    loss_value = loss.item<double>();
+    if (step == 0) first = loss_value;
+  }
+  EXPECT_GT(first, 0.5);
+  EXPECT_LT(loss_value, 0.1);
+}
+
+TEST(Model, OneAndTwoThreadsTrainToTheSameBits) {
+  const auto gso = graph::make_gso(graph::make_board(40, 40));
+  const auto threads = ops::num_threads();
+  std::vector<std::vector<torch::Tensor>> results;
+  for (const int count : {1, 2}) {
+    ops::set_num_threads(count);
+    torch::manual_seed(5);
+    Model model(ModelOptions{.in_channels = 4, .hidden_channels = 32, .num_blocks = 2, .dropout = 0.2});
+    torch::optim::AdamW optimiser(model->parameters(), torch::optim::AdamWOptions(1e-3));
+    const auto x = torch::randn({1600, 4});
+    for (int step = 0; step < 3; ++step) {
+      optimiser.zero_grad();
+      model->forward(x, gso).square().mean().backward();
+      optimiser.step();
+    }
+    results.push_back(model->parameters());
+  }
+  ops::set_num_threads(threads);
+  for (std::size_t i = 0; i < results[0].size(); ++i) {
+    EXPECT_TRUE(torch::equal(results[0][i], results[1][i])) << "parameter " << i;
+  }
+}
+
+TEST(Model, CountsItsParameters) {
+  const ModelOptions options{.in_channels = 3,
+                             .hidden_channels = 8,
+                             .out_channels = 2,
+                             .num_blocks = 2,
+                             .state = {.kind = StateKind::kDense}};
+  // Encoder, then per block: B, W, MLP, two norms; final norm; readout.
+  const std::int64_t expected =
+      (3 * 8 + 8) + 2 * (64 + 64 + 2 * (64 + 8) + 2 * 16) + 16 + (8 * 2 + 2);
+  EXPECT_EQ(num_parameters(*Model(options)), expected);
+}
+
+TEST(Model, MemoryEstimateGrowsWithWhatItShould) {
+  const auto gso = graph::make_gso(graph::make_board(50, 50));
+  ModelOptions options{.hidden_channels = 64, .num_blocks = 4, .hops = 8};
+  const auto estimate = [&](std::int64_t batch, bool training) {
+    return memory_estimate(options, gso, batch, 1, training);
+  };
+  EXPECT_GT(estimate(1, true), 2 * estimate(1, false));
+  EXPECT_GT(estimate(4, true), 2 * estimate(1, true));
+  const auto shallow = estimate(1, true);
+  options.hops = 512;
+  EXPECT_EQ(estimate(1, true), shallow);  // diagonal: hops are free
+  options.state.kind = StateKind::kDense;
+  EXPECT_GT(estimate(1, true), shallow);
+}
+
+TEST(Model, SaysWhatIsWrong) {
+  const auto gso = graph::make_gso(graph::make_ring(9));
+  Model model(ModelOptions{.in_channels = 3});
+  EXPECT_THAT([&] { model->forward(torch::randn({9, 4}), gso); },
+              ThrowsMessage<c10::Error>(
+                  HasSubstr("Model: expected x of shape [..., N=9, in_channels=3], got [9, 4]")));
+  EXPECT_THAT([] { Model(ModelOptions{.num_blocks = 0}); },
+              ThrowsMessage<c10::Error>(HasSubstr("Model: expected num_blocks >= 1, got 0")));
+  EXPECT_THAT([] { Model(ModelOptions{.out_channels = 0}); },
+              ThrowsMessage<c10::Error>(HasSubstr("channels >= 1")));
+  EXPECT_THAT([] { Model(ModelOptions{.readout_layers = 0}); },
+              ThrowsMessage<c10::Error>(HasSubstr("readout_layers >= 1")));
+  EXPECT_THAT([] { Model(ModelOptions{.readout = Readout::kForecast}); },
+              ThrowsMessage<c10::Error>(HasSubstr("readout forecast needs temporal mode")));
+  EXPECT_THAT([] { Model(ModelOptions{.mode = Mode::kTemporal, .readout = Readout::kGraph}); },
+              ThrowsMessage<c10::Error>(HasSubstr("readout graph needs static mode")));
+}
+
+}  // namespace
+}  // namespace mpssm::nn

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/ops/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "mpssm/graph/generators.h"
+
+namespace mpssm::ops {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+graph::Gso large() { return graph::make_gso(graph::make_random_connected(5000, 9000, 1)); }
+graph::Gso small() { return graph::make_gso(graph::make_random_connected(100, 1529, 1)); }
+
+TEST(Planner, PicksDoublingForDeepStaticDense) {
+  EXPECT_EQ(choose_plan(large(), {.num_steps = 17, .channels = 256}), Plan::kDoubling);
+}
+
+TEST(Planner, PicksStepwiseForDenseSequencesAndForGivenEntries) {
+  EXPECT_EQ(choose_plan(large(), {.num_steps = 12, .channels = 64, .temporal = true}),
+            Plan::kStepwise);
+  EXPECT_EQ(choose_plan(large(), {.num_steps = 12, .channels = 64, .outputs = Outputs::kAll}),
+            Plan::kStepwise);
+  EXPECT_EQ(choose_plan(large(), {.num_steps = 12, .channels = 64, .diagonal = true, .gso_values = true}),
+            Plan::kStepwise);
+}
+
+TEST(Planner, PicksDiagonalOnLargeGraphsAndSpectralForManyHopsOnSmallOnes) {
+  EXPECT_EQ(choose_plan(large(), {.num_steps = 5001, .channels = 32, .diagonal = true}),
+            Plan::kDiagonal);
+  EXPECT_EQ(choose_plan(small(), {.num_steps = 5001, .channels = 32, .diagonal = true}),
+            Plan::kSpectral);
+  EXPECT_EQ(choose_plan(small(), {.num_steps = 3, .channels = 32, .diagonal = true}),
+            Plan::kDiagonal);
+}
+
+TEST(Planner, NeverPicksAPlanThatCannotRun) {
+  const auto directed = graph::make_gso(
+      graph::Graph::from_edges({.num_nodes = 3, .src = {0, 1}, .dst = {1, 2}},
+                               graph::Direction::kDirected));
+  for (const auto& gso : {large(), small(), directed, graph::Gso()}) {
+    for (const bool temporal : {false, true}) {
+      for (const bool diagonal : {false, true}) {
+        for (const Outputs outputs : {Outputs::kLast, Outputs::kAll}) {
+          for (const bool values : {false, true}) {
+            for (const std::int64_t steps : {1, 2, 17, 100000}) {
+              const PlanQuery query{.num_steps = steps,
+                                    .channels = 32,
+                                    .temporal = temporal,
+                                    .diagonal = diagonal,
+                                    .outputs = outputs,
+                                    .gso_values = values};
+              EXPECT_EQ(why_not(choose_plan(gso, query), gso, query), "");
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Planner, ExplainsItself) {
+  const std::string text = explain_plan(large(), {.num_steps = 17, .channels = 64, .diagonal = true});
+  EXPECT_THAT(text, HasSubstr("* diagonal"));
+  EXPECT_THAT(text, HasSubstr("doubling  no: W is diagonal"));
+  EXPECT_THAT(text, HasSubstr("spectral  no: a graph has 5000 nodes"));
+}
+
+TEST(Planner, MemoryOfTrainingGrowsWithStepsOnlyWhereItMust) {
+  const auto memory = [](Plan plan, std::int64_t hops, bool diagonal) {
+    return static_cast<double>(plan_memory(
+        plan, large(),
+        {.num_steps = hops + 1, .channels = 256, .diagonal = diagonal, .training = true}));
+  };
+  EXPECT_EQ(memory(Plan::kDiagonal, 1024, true), memory(Plan::kDiagonal, 16, true));
+  EXPECT_LE(memory(Plan::kDoubling, 1024, false), 3 * memory(Plan::kDoubling, 16, false));
+  EXPECT_GE(memory(Plan::kStepwise, 1024, false), 40 * memory(Plan::kStepwise, 16, false));
+}
+
+TEST(Planner, NamesGoBothWays) {
+  for (const Plan plan : {Plan::kAuto, Plan::kStepwise, Plan::kDoubling, Plan::kDiagonal,
+                          Plan::kSpectral, Plan::kReference}) {
+    EXPECT_EQ(plan_from_name(to_string(plan)), plan);
+  }
+  EXPECT_THAT([] { plan_from_name("fast"); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("got 'fast'")));
+}
+
+}  // namespace
+}  // namespace mpssm::ops
