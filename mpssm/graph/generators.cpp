@@ -158,7 +158,7 @@ std::vector<std::int64_t> try_regular_pairing(std::int64_t num_nodes, std::int64
       std::int64_t& swapped = good[random.below(std::ssize(good))];
       auto [c, d] = pair_of(swapped);
       if (random.below(2) == 1) std::swap(c, d);
-      if (!is_free(a, c) || !is_free(b, d) || pair_key(a, c) == pair_key(b, d)) continue;
+      if (!is_free(a, c) || !is_free(b, d)) continue;
       taken.erase(swapped);
       swapped = take(a, c);
       good.push_back(take(b, d));

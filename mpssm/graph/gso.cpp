@@ -2,7 +2,6 @@
 // Gso: checks, the transpose, and the operators that are made from a graph.
 #include "mpssm/graph/gso.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>

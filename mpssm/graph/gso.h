@@ -83,8 +83,8 @@ class Gso {
   std::shared_ptr<const Data> data_;
 };
 
-/// Builds the operator of `graph`. Degrees are row sums of |weight| after loops are added; a node of
-/// degree zero gets a zero row. Throws std::invalid_argument for kCustom (use Gso::from_csr).
+/// Builds the operator of `graph`. Degrees are row sums of |weight| after loops are added; a node
+/// of degree zero gets a zero row. Throws std::invalid_argument for kCustom (use Gso::from_csr).
 Gso make_gso(const Graph& graph, const GsoOptions& options = {});
 
 /// The name used in configs and messages ("sym_normalized", "random_walk", ...), and back.

@@ -21,11 +21,12 @@ struct SpectrumExtremes {
 /// By full decomposition for small connected parts; else by Lanczos on products with the operator
 /// (Spectra), or with a sparse inverse where a long thin graph leaves no gap between eigenvalues.
 /// Converged: residuals are within `tolerance` times the norm. Cost: some hundreds of sparse
-/// products at the default tolerance. Throws std::invalid_argument if the operator is not symmetric.
+/// products at the default tolerance. Throws std::invalid_argument if the operator is not
+/// symmetric.
 SpectrumExtremes spectrum_extremes(const Gso& gso, double tolerance = 1e-10);
 
-/// |lambda| max of any square operator, symmetric or not (power iteration and Arnoldi on its strongly
-/// connected parts). Where these do not settle, the best approximation found.
+/// |lambda| max of any square operator, symmetric or not (power iteration and Arnoldi on its
+/// strongly connected parts). Where these do not settle, the best approximation found.
 double spectral_radius(const Gso& gso, double tolerance = 1e-10);
 
 /// A = P diag(eigenvalues) P' with P orthogonal, block by block for a batch of graphs. P and P' are

@@ -22,7 +22,11 @@ namespace {
 
 HWY_EXPORT(TargetHere);
 
-std::int64_t usable_targets() { return hwy::SupportedTargets() & HWY_TARGETS; }
+/// Asked once: SupportedTargets() also resets the choice that was made.
+std::int64_t usable_targets() {
+  static const std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
+  return targets;
+}
 
 }  // namespace
 
@@ -38,7 +42,7 @@ std::string active_simd_target() { return HWY_DYNAMIC_DISPATCH(TargetHere)(); }
 
 void set_simd_target(std::string_view name) {
   if (name.empty()) {
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    hwy::GetChosenTarget().Update(usable_targets());
     return;
   }
   std::string known;

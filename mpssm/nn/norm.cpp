@@ -4,19 +4,23 @@
 #include <stdexcept>
 #include <string>
 
+#include <torch/types.h>
+
+#include "mpssm/ops/layer_norm.h"
+
 namespace mpssm::nn {
 
 NormImpl::NormImpl(NormKind kind, std::int64_t channels) {
   if (kind == NormKind::kLayer) {
-    layer_ = register_module(
-        "layer", torch::nn::LayerNorm(torch::nn::LayerNormOptions({channels})));
+    scale_ = register_parameter("scale", torch::ones({channels}));
+    shift_ = register_parameter("shift", torch::zeros({channels}));
   } else if (kind == NormKind::kBatch) {
     batch_ = register_module("batch", torch::nn::BatchNorm1d(channels));
   }
 }
 
 torch::Tensor NormImpl::forward(const torch::Tensor& x) {
-  if (!layer_.is_empty()) return layer_->forward(x);
+  if (scale_.defined()) return ops::layer_norm(x, scale_, shift_);
   if (!batch_.is_empty()) {
     return batch_->forward(x.reshape({-1, x.size(-1)})).view(x.sizes());
   }

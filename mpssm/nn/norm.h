@@ -7,7 +7,6 @@
 
 #include <torch/nn/module.h>
 #include <torch/nn/modules/batchnorm.h>
-#include <torch/nn/modules/normalization.h>
 #include <torch/nn/pimpl.h>
 
 namespace mpssm::nn {
@@ -21,7 +20,8 @@ class NormImpl : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& x);
 
  private:
-  torch::nn::LayerNorm layer_{nullptr};
+  torch::Tensor scale_;  // LayerNorm: [C]
+  torch::Tensor shift_;
   torch::nn::BatchNorm1d batch_{nullptr};
 };
 TORCH_MODULE(Norm);

@@ -16,7 +16,7 @@
 namespace mpssm::ops {
 
 /// Below this many multiply-adds a call stays on one thread: waking the others costs more.
-inline constexpr std::int64_t kParallelWork = 1 << 16;
+inline constexpr std::int64_t kParallelWork = 1 << 18;
 
 /// Runs task(i) for i in [0, count), in parallel if `work` multiply-adds in all are worth it. Which
 /// thread runs a task must not matter to its result.

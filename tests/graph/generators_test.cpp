@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -21,7 +21,6 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
-using ::testing::Ge;
 using ::testing::StrEq;
 using ::testing::ThrowsMessage;
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/ops/layer_norm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "mpssm/kernels/simd.h"
+#include "mpssm/ops/runtime.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/tensors.h"
+
+namespace mpssm::ops {
+namespace {
+
+TEST(LayerNorm, EqualsTorchForEveryWidthAndInstructionSet) {
+  for (const std::string& target : kernels::simd_targets()) {
+    SCOPED_TRACE(target);
+    kernels::set_simd_target(target);
+    torch::manual_seed(1);
+    for (const std::int64_t width : {1, 2, 7, 15, 16, 17, 33, 64, 100}) {
+      for (const torch::Dtype type : {torch::kFloat, torch::kDouble}) {
+        const auto x = 3 + 2 * torch::randn({4, 5, width}, type);
+        const auto scale = torch::randn({width}, type);
+        const auto shift = torch::randn({width}, type);
+        EXPECT_TRUE(mpssm::testing::close(layer_norm(x, scale, shift),
+                                          torch::layer_norm(x, {width}, scale, shift),
+                                          type == torch::kDouble ? 1e-12 : 1e-5));
+      }
+    }
+  }
+  kernels::set_simd_target("");
+}
+
+TEST(LayerNorm, GradientsAreTheNumericOnes) {
+  torch::manual_seed(2);
+  mpssm::testing::expect_gradients(
+      [](const std::vector<torch::Tensor>& x) { return layer_norm(x[0], x[1], x[2]); },
+      {torch::randn({3, 5}, torch::kDouble), torch::randn({5}, torch::kDouble),
+       torch::randn({5}, torch::kDouble)});
+}
+
+TEST(LayerNorm, OneAndTwoThreadsGiveTheSameBits) {
+  const auto threads = num_threads();
+  std::vector<std::vector<torch::Tensor>> results;
+  for (const int count : {1, 2}) {
+    set_num_threads(count);
+    torch::manual_seed(3);
+    auto x = torch::randn({5000, 64}).requires_grad_();
+    auto scale = torch::randn({64}).requires_grad_();
+    auto shift = torch::randn({64}).requires_grad_();
+    const auto y = layer_norm(x, scale, shift);
+    y.backward(torch::randn({5000, 64}));
+    results.push_back({y.detach(), x.grad(), scale.grad(), shift.grad()});
+  }
+  set_num_threads(threads);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(torch::equal(results[0][i], results[1][i])) << i;
+}
+
+TEST(LayerNorm, SaysWhatIsWrong) {
+  EXPECT_THAT([] { layer_norm(torch::randn({2, 3}), torch::ones({4}), torch::zeros({4})); },
+              ::testing::ThrowsMessage<c10::Error>(
+                  ::testing::HasSubstr("layer_norm: expected x of shape [..., C=4]")));
+}
+
+}  // namespace
+}  // namespace mpssm::ops
