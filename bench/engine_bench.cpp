@@ -7,13 +7,12 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
 #include <torch/torch.h>
 
-#include "bench/measure.h"
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/graph/spectrum.h"
@@ -21,6 +20,8 @@
 #include "mpssm/nn/block.h"
 #include "mpssm/ops/recurrence.h"
 #include "mpssm/ops/runtime.h"
+
+#include "bench/measure.h"
 
 namespace {
 
@@ -157,8 +158,8 @@ void run_recurrence(const Settings& settings, Report& report) {
   if (!report.wants("training") && !report.wants("training_k1024")) return;
   for (auto* leaf : {&input, &dense, &sigma}) leaf->requires_grad_();
   const auto torch_training = train([&] { return torch_recurrence(a, input, dense, hops); });
-  const auto shallow =
-      report.run("training", contenders(torch_training, training), std::max(1, settings.rounds / 2));
+  const auto shallow = report.run("training", contenders(torch_training, training),
+                                  std::max(1, settings.rounds / 2));
   // The baseline cannot run this: its states alone are 64 times those of k = 16.
   const double scaled = shallow.front().milliseconds * static_cast<double>(deep_hops) / hops;
   report.run("training_k1024",

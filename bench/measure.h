@@ -40,8 +40,8 @@ inline double peak_of(const std::function<void()>& run) {
   return std::max(0.0, status_mib("VmHWM:") - before);
 }
 
-/// Fills in the figures: the median of `rounds` timings, the contenders taking turns so that a noisy
-/// neighbour hits all of them, and the peak of the first run, before any buffer is kept.
+/// Fills in the figures: the median of `rounds` timings, the contenders taking turns so that a
+/// noisy neighbour hits all of them, and the peak of the first run, before any buffer is kept.
 inline void measure(std::vector<Contender>& contenders, int rounds) {
   for (Contender& contender : contenders) contender.peak_mib = peak_of(contender.run);
   std::vector<std::vector<double>> times(contenders.size());
@@ -49,7 +49,8 @@ inline void measure(std::vector<Contender>& contenders, int rounds) {
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       const auto start = std::chrono::steady_clock::now();
       for (int call = 0; call < contenders[i].calls; ++call) contenders[i].run();
-      const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - start;
       times[i].push_back(took.count() / contenders[i].calls);
     }
   }

@@ -36,7 +36,8 @@ Board make_board(const mpssm::graph::Gso& neighbours) {
 double roc_auc(const torch::Tensor& score, const torch::Tensor& label) {
   const auto positive = score.masked_select(label > 0.5).unsqueeze(1);
   const auto negative = score.masked_select(label < 0.5).unsqueeze(0);
-  return ((positive > negative).to(torch::kDouble) + 0.5 * (positive == negative).to(torch::kDouble))
+  return ((positive > negative).to(torch::kDouble) +
+          0.5 * (positive == negative).to(torch::kDouble))
       .mean()
       .item<double>();
 }
@@ -52,10 +53,14 @@ int main() {
   const auto train = torch::rand({kSide * kSide}) < 0.5;
   const auto test = train.logical_not();
 
-  mpssm::nn::Model model(mpssm::nn::ModelOptions{
-      .in_channels = 3, .hidden_channels = 32, .out_channels = 1, .num_blocks = 4, .hops = 4, .dropout = 0.2});
-  std::printf("%lld cells, %lld edges, %lld parameters\n", static_cast<long long>(graph.num_nodes()),
-              static_cast<long long>(graph.num_edges()),
+  mpssm::nn::Model model(mpssm::nn::ModelOptions{.in_channels = 3,
+                                                 .hidden_channels = 32,
+                                                 .out_channels = 1,
+                                                 .num_blocks = 4,
+                                                 .hops = 4,
+                                                 .dropout = 0.2});
+  std::printf("%lld cells, %lld edges, %lld parameters\n",
+              static_cast<long long>(graph.num_nodes()), static_cast<long long>(graph.num_edges()),
               static_cast<long long>(mpssm::nn::num_parameters(*model)));
 
   torch::optim::AdamW optimiser(model->parameters(), torch::optim::AdamWOptions(3e-3));

@@ -31,7 +31,7 @@ void geometric_series(std::int64_t num_steps, double lambda, const double* sigma
 template <typename T>
 struct ModeSeriesArgs {
   std::int64_t num_steps = 0;
-  std::int64_t channels = 0;         // complex
+  std::int64_t channels = 0;  // complex
   std::int64_t batch = 1;
   std::int64_t batch_stride = 0;
   const double* lambda = nullptr;    // [N]
@@ -49,8 +49,8 @@ template <typename T>
 void mode_series(const ModeSeriesArgs<T>& args, T* output, std::int64_t row_begin,
                  std::int64_t row_end) noexcept;
 
-/// From the gradient of the output: grad_input = conj(g) grad, grad_initial = conj(p) grad (optional),
-/// and, added up over rows and batch, the gradient of sigma (optional).
+/// From the gradient of the output: grad_input = conj(g) grad, grad_initial = conj(p) grad
+/// (optional), and, added up over rows and batch, the gradient of sigma (optional).
 template <typename T>
 void mode_series_adjoint(const ModeSeriesArgs<T>& args, const T* grad, T* grad_input,
                          T* grad_initial, double* grad_sigma_re, double* grad_sigma_im,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each row is read twice from cache and once from memory; all sums of a row run in one vector of
-// partial sums, whose number of lanes is fixed (kLanes) so that every instruction set adds in the same
-// order.
+// partial sums, whose number of lanes is fixed (kLanes) so that every instruction set adds in the
+// same order.
 #include "mpssm/kernels/layer_norm.h"
 
 #include <cmath>
@@ -9,7 +9,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpssm/kernels/layer_norm.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
-
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -39,10 +38,8 @@ HWY_INLINE void forward_rows(const LayerNormArgs<T>& p, const T* HWY_RESTRICT sh
     const T* HWY_RESTRICT x = p.x + row * p.width;
     T* HWY_RESTRICT out = y + row * p.width;
     const T mean = sum_row<T>(p.width, [&](std::int64_t j) { return x[j]; }) / count;
-    const T variance = sum_row<T>(p.width, [&](std::int64_t j) {
-                         return (x[j] - mean) * (x[j] - mean);
-                       }) /
-                       count;
+    const T variance =
+        sum_row<T>(p.width, [&](std::int64_t j) { return (x[j] - mean) * (x[j] - mean); }) / count;
     const T inverse = T{1} / std::sqrt(variance + static_cast<T>(p.epsilon));
     for (std::int64_t j = 0; j < p.width; ++j) {
       out[j] = (x[j] - mean) * inverse * p.scale[j] + shift[j];
@@ -64,10 +61,9 @@ HWY_INLINE void adjoint_rows(const LayerNormArgs<T>& p, const T* grad, T* grad_x
     const T mean = p.mean[row];
     const T inverse = p.inverse[row];
     const T sum = sum_row<T>(p.width, [&](std::int64_t j) { return g[j] * p.scale[j]; }) / count;
-    const T along = sum_row<T>(p.width, [&](std::int64_t j) {
-                      return g[j] * p.scale[j] * (x[j] - mean);
-                    }) *
-                    inverse / count;
+    const T along =
+        sum_row<T>(p.width, [&](std::int64_t j) { return g[j] * p.scale[j] * (x[j] - mean); }) *
+        inverse / count;
     for (std::int64_t j = 0; j < p.width; ++j) {
       const T normal = (x[j] - mean) * inverse;
       out[j] = inverse * (g[j] * p.scale[j] - sum - normal * along);
@@ -77,14 +73,14 @@ HWY_INLINE void adjoint_rows(const LayerNormArgs<T>& p, const T* grad, T* grad_x
   }
 }
 
-#define MPSSM_DEFINE(T, Name)                                                                    \
-  void Forward##Name(const LayerNormArgs<T>& p, const T* shift, T* y, std::int64_t b,            \
-                     std::int64_t e) {                                                           \
-    forward_rows(p, shift, y, b, e);                                                             \
-  }                                                                                              \
-  void Adjoint##Name(const LayerNormArgs<T>& p, const T* grad, T* grad_x, T* grad_scale,         \
-                     T* grad_shift, std::int64_t b, std::int64_t e) {                            \
-    adjoint_rows(p, grad, grad_x, grad_scale, grad_shift, b, e);                                 \
+#define MPSSM_DEFINE(T, Name)                                                            \
+  void Forward##Name(const LayerNormArgs<T>& p, const T* shift, T* y, std::int64_t b,    \
+                     std::int64_t e) {                                                   \
+    forward_rows(p, shift, y, b, e);                                                     \
+  }                                                                                      \
+  void Adjoint##Name(const LayerNormArgs<T>& p, const T* grad, T* grad_x, T* grad_scale, \
+                     T* grad_shift, std::int64_t b, std::int64_t e) {                    \
+    adjoint_rows(p, grad, grad_x, grad_scale, grad_shift, b, e);                         \
   }
 MPSSM_DEFINE(float, Float)
 MPSSM_DEFINE(double, Double)

@@ -6,8 +6,8 @@
 
 namespace mpssm::kernels {
 
-/// Rows of `width` contiguous numbers. `mean` and `inverse` (1 / standard deviation) are kept per row
-/// for the backward pass.
+/// Rows of `width` contiguous numbers. `mean` and `inverse` (1 / standard deviation) are kept per
+/// row for the backward pass.
 template <typename T>
 struct LayerNormArgs {
   std::int64_t width = 0;

@@ -6,7 +6,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpssm/kernels/mode_scan.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
-
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -97,13 +96,13 @@ HWY_INLINE void adjoint_rows(const ModeScanArgs<T>& p, const T* z, T* grad, T* g
   }
 }
 
-#define MPSSM_DEFINE(T, Name)                                                                 \
-  void Scan##Name(const ModeScanArgs<T>& p, T* v, std::int64_t b, std::int64_t e) {           \
-    scan_rows(p, v, b, e);                                                                    \
-  }                                                                                           \
-  void Adjoint##Name(const ModeScanArgs<T>& p, const T* z, T* grad, T* grad_initial,          \
-                     double* sigma_re, double* sigma_im, std::int64_t b, std::int64_t e) {    \
-    adjoint_rows(p, z, grad, grad_initial, sigma_re, sigma_im, b, e);                         \
+#define MPSSM_DEFINE(T, Name)                                                              \
+  void Scan##Name(const ModeScanArgs<T>& p, T* v, std::int64_t b, std::int64_t e) {        \
+    scan_rows(p, v, b, e);                                                                 \
+  }                                                                                        \
+  void Adjoint##Name(const ModeScanArgs<T>& p, const T* z, T* grad, T* grad_initial,       \
+                     double* sigma_re, double* sigma_im, std::int64_t b, std::int64_t e) { \
+    adjoint_rows(p, z, grad, grad_initial, sigma_re, sigma_im, b, e);                      \
   }
 MPSSM_DEFINE(float, Float)
 MPSSM_DEFINE(double, Double)

@@ -26,8 +26,8 @@ template <typename T>
 void mode_scan(const ModeScanArgs<T>& args, T* v, std::int64_t row_begin,
                std::int64_t row_end) noexcept;
 
-/// Backwards: turns the gradient of z into that of v in place, and writes that of z_0 (optional) and
-/// adds that of sigma (optional); `z` is what mode_scan left.
+/// Backwards: turns the gradient of z into that of v in place, and writes that of z_0 (optional)
+/// and adds that of sigma (optional); `z` is what mode_scan left.
 template <typename T>
 void mode_scan_adjoint(const ModeScanArgs<T>& args, const T* z, T* grad, T* grad_initial,
                        double* grad_sigma_re, double* grad_sigma_im, std::int64_t row_begin,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // A step reads every entry's source row (lanes numbers) and writes one row per node; at 128 bytes a
-// row that is two cache lines per entry and 2 flops per number: bound by the shared cache. Rows ahead
-// are prefetched, because the columns of a graph are as good as random and the hardware cannot guess.
+// row that is two cache lines per entry and 2 flops per number: bound by the shared cache. Rows
+// ahead are prefetched, because the columns of a graph are as good as random and the hardware
+// cannot guess.
 #include "mpssm/kernels/recurrence.h"
 
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpssm/kernels/recurrence.cpp"
-#include <hwy/foreach_target.h>  // IWYU pragma: keep
-
 #include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // How many entries ahead of the one in use a source row is asked for. Some 16 lines in flight is
 // what one core can have.
 #ifndef MPSSM_PREFETCH
-#define MPSSM_PREFETCH 8
+#define MPSSM_PREFETCH 16
 #endif
 inline constexpr std::int64_t kPrefetchEntries = MPSSM_PREFETCH;
 
@@ -190,28 +190,28 @@ HWY_INLINE void unpack_full(const T* slice, std::int64_t rows, T* target, std::i
 }
 
 // One exported function per type; the number of lanes becomes a constant here.
-#define MPSSM_DEFINE_BY_LANES(T, Name)                                                           \
-  void Step##Name(const SliceStep<T>& p) {                                                       \
-    if (p.lanes == 8) return step_lanes<T, 8>(p);                                                \
-    if (p.lanes == 16) return step_lanes<T, 16>(p);                                              \
-    if constexpr (kMaxSliceLanes<T> == 32) step_lanes<T, 32>(p);                                 \
-  }                                                                                              \
-  void Adjoint##Name(const SliceAdjointStep<T>& p) {                                             \
-    if (p.lanes == 8) return adjoint_lanes<T, 8>(p);                                             \
-    if (p.lanes == 16) return adjoint_lanes<T, 16>(p);                                           \
-    if constexpr (kMaxSliceLanes<T> == 32) adjoint_lanes<T, 32>(p);                              \
-  }                                                                                              \
-  void Pack##Name(const T* source, std::int64_t stride, std::int64_t rows, std::int64_t lanes,   \
-                  T* slice) {                                                                    \
-    if (lanes == 8) return pack_full<T, 8>(source, stride, rows, slice);                         \
-    if (lanes == 16) return pack_full<T, 16>(source, stride, rows, slice);                       \
-    if constexpr (kMaxSliceLanes<T> == 32) pack_full<T, 32>(source, stride, rows, slice);        \
-  }                                                                                              \
-  void Unpack##Name(const T* slice, std::int64_t rows, std::int64_t lanes, T* target,            \
-                    std::int64_t stride) {                                                       \
-    if (lanes == 8) return unpack_full<T, 8>(slice, rows, target, stride);                       \
-    if (lanes == 16) return unpack_full<T, 16>(slice, rows, target, stride);                     \
-    if constexpr (kMaxSliceLanes<T> == 32) unpack_full<T, 32>(slice, rows, target, stride);      \
+#define MPSSM_DEFINE_BY_LANES(T, Name)                                                         \
+  void Step##Name(const SliceStep<T>& p) {                                                     \
+    if (p.lanes == 8) return step_lanes<T, 8>(p);                                              \
+    if (p.lanes == 16) return step_lanes<T, 16>(p);                                            \
+    if constexpr (kMaxSliceLanes<T> == 32) step_lanes<T, 32>(p);                               \
+  }                                                                                            \
+  void Adjoint##Name(const SliceAdjointStep<T>& p) {                                           \
+    if (p.lanes == 8) return adjoint_lanes<T, 8>(p);                                           \
+    if (p.lanes == 16) return adjoint_lanes<T, 16>(p);                                         \
+    if constexpr (kMaxSliceLanes<T> == 32) adjoint_lanes<T, 32>(p);                            \
+  }                                                                                            \
+  void Pack##Name(const T* source, std::int64_t stride, std::int64_t rows, std::int64_t lanes, \
+                  T* slice) {                                                                  \
+    if (lanes == 8) return pack_full<T, 8>(source, stride, rows, slice);                       \
+    if (lanes == 16) return pack_full<T, 16>(source, stride, rows, slice);                     \
+    if constexpr (kMaxSliceLanes<T> == 32) pack_full<T, 32>(source, stride, rows, slice);      \
+  }                                                                                            \
+  void Unpack##Name(const T* slice, std::int64_t rows, std::int64_t lanes, T* target,          \
+                    std::int64_t stride) {                                                     \
+    if (lanes == 8) return unpack_full<T, 8>(slice, rows, target, stride);                     \
+    if (lanes == 16) return unpack_full<T, 16>(slice, rows, target, stride);                   \
+    if constexpr (kMaxSliceLanes<T> == 32) unpack_full<T, 32>(slice, rows, target, stride);    \
   }
 MPSSM_DEFINE_BY_LANES(float, Float)
 MPSSM_DEFINE_BY_LANES(double, Double)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The recurrence on a slice of channels: channels never mix when W is diagonal, so a few of them are
-// taken through all steps while they sit in cache.
+// The recurrence on a slice of channels: channels never mix when W is diagonal, so a few of them
+// are taken through all steps while they sit in cache.
 //
-// A slice holds `lanes` numbers of every node, packed row after row: [N][lanes]. Complex slices keep
-// the real parts in the first half of a row and the imaginary parts in the second; outside, tensors
-// keep them in pairs (re, im, re, im, ...).
+// A slice holds `lanes` numbers of every node, packed row after row: [N][lanes]. Complex slices
+// keep the real parts in the first half of a row and the imaginary parts in the second; outside,
+// tensors keep them in pairs (re, im, re, im, ...).
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ inline constexpr std::int64_t kMaxSliceLanes = 128 / static_cast<std::int64_t>(s
 
 enum class SliceLayout { kReal, kComplex };
 
-/// Copies `width` <= lanes numbers of each of `rows` rows, `stride` apart, into a slice; the rest of
-/// the lanes become zero. For kComplex `width` is even and pairs are taken apart.
+/// Copies `width` <= lanes numbers of each of `rows` rows, `stride` apart, into a slice; the rest
+/// of the lanes become zero. For kComplex `width` is even and pairs are taken apart.
 template <typename T>
 void pack_slice(SliceLayout layout, const T* source, std::int64_t stride, std::int64_t rows,
                 std::int64_t width, std::int64_t lanes, T* slice) noexcept;

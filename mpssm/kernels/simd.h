@@ -8,7 +8,8 @@
 
 namespace mpssm::kernels {
 
-/// Names of the instruction sets built in and supported by this CPU, best first ("AVX2", "SSE4", ...).
+/// Names of the instruction sets built in and supported by this CPU, best first ("AVX2", "SSE4",
+/// ...).
 std::vector<std::string> simd_targets();
 
 /// The one in use, as the kernels themselves report it.

@@ -7,7 +7,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpssm/kernels/spmm.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
-
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -35,8 +34,8 @@ HWY_INLINE void row_tile(D d, const SpmmArgs<T>& p, std::int64_t row, std::int64
   for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, y + v * lanes);
 }
 
-/// Whatever is left of a row after the tiles, in halving vector sizes: no masked loads, no reads past
-/// the end.
+/// Whatever is left of a row after the tiles, in halving vector sizes: no masked loads, no reads
+/// past the end.
 template <std::size_t kLanes, typename T>
 HWY_INLINE void row_tail(const SpmmArgs<T>& p, std::int64_t row, std::int64_t begin) {
   const hn::CappedTag<T, kLanes> d;

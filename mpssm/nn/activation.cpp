@@ -6,12 +6,14 @@
 
 #include <ATen/ATen.h>
 
+#include "mpssm/ops/gelu.h"
+
 namespace mpssm::nn {
 
 at::Tensor activate(Activation activation, const at::Tensor& x) {
   switch (activation) {
     case Activation::kGelu:
-      return at::gelu(x);
+      return ops::gelu(x);
     case Activation::kRelu:
       return at::relu(x);
     case Activation::kTanh:

@@ -6,6 +6,7 @@
 #include <torch/nn/init.h>
 #include <torch/types.h>
 
+#include "mpssm/ops/linear.h"
 #include "mpssm/ops/recurrence.h"
 
 namespace mpssm::nn {
@@ -21,8 +22,7 @@ BlockImpl::BlockImpl(const BlockOptions& options) : options_(options) {
   if (options_.hidden_channels == 0) options_.hidden_channels = options_.state_channels;
   options_.state.channels = options_.state_channels;
 
-  w_in = register_parameter("w_in",
-                            torch::empty({options_.in_channels, options_.state_channels}));
+  w_in = register_parameter("w_in", torch::empty({options_.in_channels, options_.state_channels}));
   const double bound = 1.0 / std::sqrt(static_cast<double>(options_.in_channels));
   torch::nn::init::uniform_(w_in, -bound, bound);
   w_state = register_module("w_state", StateMatrix(options_.state));
@@ -48,10 +48,10 @@ torch::Tensor BlockImpl::recur(const torch::Tensor& u, const graph::Gso& gso, Mo
 
 torch::Tensor BlockImpl::decode(const torch::Tensor& x) {
   const torch::Tensor state = w_out.defined() ? torch::matmul(x, w_out) : x;
-  torch::Tensor hidden =
-      activate(options_.activation, mlp_in->forward(state_norm->forward(state)));
+  torch::Tensor hidden = activate(
+      options_.activation, ops::linear(state_norm->forward(state), mlp_in->weight, mlp_in->bias));
   if (options_.dropout > 0.0) hidden = torch::dropout(hidden, options_.dropout, is_training());
-  return mlp_out->forward(hidden);
+  return ops::linear(hidden, mlp_out->weight, mlp_out->bias);
 }
 
 torch::Tensor BlockImpl::forward(const torch::Tensor& u, const graph::Gso& gso, Mode mode,

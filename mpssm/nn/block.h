@@ -55,9 +55,9 @@ class BlockImpl : public torch::nn::Module {
 
   const BlockOptions& options() const { return options_; }
 
-  torch::Tensor w_in;              ///< B: [in, C]
-  StateMatrix w_state{nullptr};    ///< W
-  torch::Tensor w_out;             ///< [C, mix_channels], undefined if there is none
+  torch::Tensor w_in;            ///< B: [in, C]
+  StateMatrix w_state{nullptr};  ///< W
+  torch::Tensor w_out;           ///< [C, mix_channels], undefined if there is none
   Norm state_norm{nullptr};
   torch::nn::Linear mlp_in{nullptr};   ///< W1, b1
   torch::nn::Linear mlp_out{nullptr};  ///< W2, b2

@@ -52,8 +52,8 @@ Diagonalised diagonalise(const Block& block, double tolerance) {
   const at::Tensor w_in = columns_as_pairs(at::matmul(b, vectors.index_select(1, index)));
   // X = Re(Z V^-1): rows Re and -Im of each kept row of V^-1.
   const at::Tensor back = inverse.index_select(0, index);  // [M, C]
-  const at::Tensor w_back = at::stack({at::real(back) * factor, -at::imag(back) * factor}, 1)
-                                .flatten(0, 1);  // [2 M, C]
+  const at::Tensor w_back =
+      at::stack({at::real(back) * factor, -at::imag(back) * factor}, 1).flatten(0, 1);  // [2 M, C]
 
   BlockOptions to = from;
   to.state_channels = w_in.size(1);
@@ -70,9 +70,8 @@ Diagonalised diagonalise(const Block& block, double tolerance) {
   };
   assign(out->w_in, w_in);
   assign(out->w_state->sigma, at::view_as_real(values.index_select(0, index)));
-  const at::Tensor mixed = from.mix_channels > 0
-                               ? at::matmul(w_back, block->w_out.to(at::kDouble))
-                               : w_back;
+  const at::Tensor mixed =
+      from.mix_channels > 0 ? at::matmul(w_back, block->w_out.to(at::kDouble)) : w_back;
   if (has_norm) {
     assign(out->w_out, mixed);
     assign(out->mlp_in->weight, block->mlp_in->weight);
@@ -84,8 +83,7 @@ Diagonalised diagonalise(const Block& block, double tolerance) {
     }
   } else {
     // Linear keeps its weight transposed: [hidden, C].
-    assign(out->mlp_in->weight,
-           at::matmul(mixed, block->mlp_in->weight.to(at::kDouble).t()).t());
+    assign(out->mlp_in->weight, at::matmul(mixed, block->mlp_in->weight.to(at::kDouble).t()).t());
   }
   assign(out->mlp_in->bias, block->mlp_in->bias);
   assign(out->mlp_out->weight, block->mlp_out->weight);

@@ -5,6 +5,8 @@
 
 #include <torch/types.h>
 
+#include "mpssm/ops/linear.h"
+
 namespace mpssm::nn {
 namespace {
 
@@ -30,10 +32,10 @@ ops::Outputs outputs_of(const ModelOptions& options, std::int64_t index) {
 }  // namespace
 
 ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
-  TORCH_CHECK_VALUE(options.in_channels >= 1 && options.hidden_channels >= 1 &&
-                        options.out_channels >= 1,
-                    "Model: expected in, hidden and out channels >= 1, got ", options.in_channels,
-                    ", ", options.hidden_channels, ", ", options.out_channels);
+  TORCH_CHECK_VALUE(
+      options.in_channels >= 1 && options.hidden_channels >= 1 && options.out_channels >= 1,
+      "Model: expected in, hidden and out channels >= 1, got ", options.in_channels, ", ",
+      options.hidden_channels, ", ", options.out_channels);
   TORCH_CHECK_VALUE(options.num_blocks >= 1, "Model: expected num_blocks >= 1, got ",
                     options.num_blocks);
   TORCH_CHECK_VALUE(options.readout_layers >= 1, "Model: expected readout_layers >= 1, got ",
@@ -63,7 +65,7 @@ ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
 }
 
 torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Gso& gso) {
-  torch::Tensor h = encoder_->forward(x);
+  torch::Tensor h = ops::linear(x, encoder_->weight, encoder_->bias);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const ops::Outputs outputs = outputs_of(options_, static_cast<std::int64_t>(i));
     torch::Tensor y = blocks_[i]->forward(norms_[i]->forward(h), gso, options_.mode, outputs);
@@ -72,8 +74,7 @@ torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Gso& gso) {
       h = y;
       continue;
     }
-    const bool dropped_time =
-        options_.mode == Mode::kTemporal && outputs == ops::Outputs::kLast;
+    const bool dropped_time = options_.mode == Mode::kTemporal && outputs == ops::Outputs::kLast;
     h = (dropped_time ? h.select(-3, h.size(-3) - 1) : h) + y;
   }
   return h;
@@ -84,7 +85,7 @@ torch::Tensor ModelImpl::read_out(torch::Tensor h, const graph::Gso& gso) {
   if (options_.readout == Readout::kGraph) h = ops::pool(gso, h, options_.pooling);
   for (std::size_t i = 0; i < readout_.size(); ++i) {
     if (i > 0) h = activate(options_.readout_activation, h);
-    h = readout_[i]->forward(h);
+    h = ops::linear(h, readout_[i]->weight, readout_[i]->bias);
   }
   return h;
 }
@@ -93,8 +94,9 @@ torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Gso& gso) 
   const bool temporal = options_.mode == Mode::kTemporal;
   TORCH_CHECK_VALUE(x.defined() && x.dim() >= (temporal ? 3 : 2) && x.size(-2) == gso.num_nodes() &&
                         x.size(-1) == options_.in_channels,
-                    "Model: expected x of shape ", temporal ? "[..., T, N=" : "[..., N=",
-                    gso.num_nodes(), ", in_channels=", options_.in_channels, "], got ",
+                    "Model: expected x of shape ",
+                    temporal ? "[..., T, N=" : "[..., N=", gso.num_nodes(),
+                    ", in_channels=", options_.in_channels, "], got ",
                     x.defined() ? c10::str(x.sizes()) : "an undefined tensor");
   return read_out(embed(x, gso), gso);
 }
@@ -119,8 +121,8 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
       options.plan == ops::Plan::kAuto ? ops::choose_plan(gso, query) : options.plan;
   const std::int64_t features = batch * (temporal ? num_steps : 1) * gso.num_nodes() *
                                 options.hidden_channels * query.element_size;
-  // Kept per block for the backward pass: norm, U B, state norm, MLP before and after the activation,
-  // and, with dropout, two masks; without training two of them live at a time.
+  // Kept per block for the backward pass: norm, U B, state norm, MLP before and after the
+  // activation, and, with dropout, two masks; without training two of them live at a time.
   const std::int64_t around = (training ? (options.dropout > 0.0 ? 9 : 6) : 3) * features;
   const std::int64_t per_block = ops::plan_memory(plan, gso, query) + around;
   return (training ? options.num_blocks : 1) * per_block + 2 * features;

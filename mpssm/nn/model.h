@@ -38,7 +38,8 @@ struct ModelOptions {
   double dropout = 0.0;  ///< on each block's output and inside its MLP
   Readout readout = Readout::kNode;
   ops::Pooling pooling = ops::Pooling::kMean;
-  /// Linear layers of the readout, with `readout_activation` between them and half the width at each.
+  /// Linear layers of the readout, with `readout_activation` between them and half the width at
+  /// each.
   std::int64_t readout_layers = 1;
   Activation readout_activation = Activation::kGelu;
   ops::Plan plan = ops::Plan::kAuto;
@@ -75,8 +76,9 @@ TORCH_MODULE(Model);
 /// Learnable numbers of a module.
 std::int64_t num_parameters(const torch::nn::Module& module);
 
-/// Bytes that one forward call (with `training`: forward and backward) needs at its peak for `batch`
-/// inputs of `num_steps` steps each (static mode: 1), parameters and optimiser state not included.
+/// Bytes that one forward call (with `training`: forward and backward) needs at its peak for
+/// `batch` inputs of `num_steps` steps each (static mode: 1), parameters and optimiser state not
+/// included.
 std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso, std::int64_t batch,
                              std::int64_t num_steps, bool training);
 

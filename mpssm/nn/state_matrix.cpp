@@ -6,10 +6,44 @@
 #include <stdexcept>
 #include <string>
 
+#include <ATen/Dispatch.h>
+#include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/init.h>
 #include <torch/types.h>
 
 namespace mpssm::nn {
+namespace {
+
+/// sigma = exp(-exp(nu) + i theta), one pass over a few hundred numbers instead of five operators.
+struct StableSigma : torch::autograd::Function<StableSigma> {
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& nu,
+                               const torch::Tensor& theta) {
+    torch::Tensor sigma =
+        torch::empty(nu.sizes(), nu.options().dtype(c10::toComplexType(nu.scalar_type())));
+    AT_DISPATCH_FLOATING_TYPES(nu.scalar_type(), "StableSigma", [&] {
+      const scalar_t* log_decay = nu.data_ptr<scalar_t>();
+      const scalar_t* phase = theta.data_ptr<scalar_t>();
+      auto* out = sigma.data_ptr<c10::complex<scalar_t>>();
+      for (std::int64_t i = 0; i < nu.numel(); ++i) {
+        const scalar_t modulus = std::exp(-std::exp(log_decay[i]));
+        out[i] = {modulus * std::cos(phase[i]), modulus * std::sin(phase[i])};
+      }
+    });
+    context->save_for_backward({nu, sigma});
+    return sigma;
+  }
+
+  // d sigma = sigma (-exp(nu) d nu + i d theta); torch's gradient g of sigma means dL = Re(conj(g)
+  // d sigma).
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const torch::Tensor product = grads[0].conj() * saved[1];
+    return {-saved[0].exp() * torch::real(product), -torch::imag(product)};
+  }
+};
+
+}  // namespace
 
 StateMatrixImpl::StateMatrixImpl(const StateMatrixOptions& options) : options_(options) {
   TORCH_CHECK_VALUE(options.channels >= 1, "StateMatrix: expected channels >= 1, got ",
@@ -50,7 +84,8 @@ void StateMatrixImpl::reset_parameters() {
     return;
   }
   const std::int64_t half = options_.channels / 2;
-  // Uniform by area, as in linear recurrent units; conjugates are implied, so half the circle is all.
+  // Uniform by area, as in linear recurrent units; conjugates are implied, so half the circle is
+  // all.
   const double low = options_.min_modulus * options_.min_modulus;
   const double high = options_.max_modulus * options_.max_modulus;
   const auto like = (options_.kind == StateKind::kStable ? nu : sigma).options();
@@ -73,7 +108,7 @@ torch::Tensor StateMatrixImpl::forward() const {
     case StateKind::kStable:
       break;
   }
-  return torch::polar((-nu.exp()).exp(), theta);
+  return StableSigma::apply(nu, theta);
 }
 
 std::string_view to_string(StateKind kind) {

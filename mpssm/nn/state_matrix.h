@@ -11,9 +11,9 @@
 namespace mpssm::nn {
 
 enum class StateKind {
-  kDense,         ///< W real [C, C], the paper's model
-  kDiagonal,      ///< complex sigma, free: |sigma| may pass 1
-  kStable,        ///< complex sigma = exp(-exp(nu) + i theta): |sigma| < 1 whatever is learned
+  kDense,     ///< W real [C, C], the paper's model
+  kDiagonal,  ///< complex sigma, free: |sigma| may pass 1
+  kStable,    ///< complex sigma = exp(-exp(nu) + i theta): |sigma| < 1 whatever is learned
 };
 
 enum class DenseInit {

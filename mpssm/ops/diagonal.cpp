@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Plan diagonal. With W = diag(sigma) channels never mix, so each slice of channels goes through all
-// steps by itself, in cache, and is written back once.
+// Plan diagonal. With W = diag(sigma) channels never mix, so each slice of channels goes through
+// all steps by itself, in cache, and is written back once.
 //
 // Backward, with P(0) = G and Q(i) = A' P(i-1), P(i) = conj(sigma) Q(i):
 //   the gradient of C(T-i) is P(i), that of sigma is sum_i i <Q(i), C(T-i)>,
-// because X(T) = sum_i sigma^i A^i C(T-i) and d sigma^i = i sigma^(i-1). One product with A' per step
-// gives both, and no state is ever stored: memory does not depend on T for constant input. When every
-// output has a gradient, P takes G(t) in at each step and the stored outputs take the place of C.
+// because X(T) = sum_i sigma^i A^i C(T-i) and d sigma^i = i sigma^(i-1). One product with A' per
+// step gives both, and no state is ever stored: memory does not depend on T for constant input.
+// When every output has a gradient, P takes G(t) in at each step and the stored outputs take the
+// place of C.
 #include <algorithm>
 #include <complex>
 #include <vector>
@@ -74,7 +75,9 @@ class SliceView {
   void pack(const T* data, T* slice) const { pack_at(data, batch_ * node_block(), slice); }
   void pack(const T* data, std::int64_t t, T* slice) const { pack_at(data, block_at(t), slice); }
   void unpack(const T* slice, T* data) const { unpack_at(slice, data, batch_ * node_block()); }
-  void unpack(const T* slice, T* data, std::int64_t t) const { unpack_at(slice, data, block_at(t)); }
+  void unpack(const T* slice, T* data, std::int64_t t) const {
+    unpack_at(slice, data, block_at(t));
+  }
 
   std::int64_t batch() const { return batch_; }
   std::int64_t channel_begin() const { return begin_ / 2; }  ///< complex
@@ -176,22 +179,24 @@ struct Wanted {
   bool initial = false;
 };
 
-/// `history`: the stored outputs (kAll) or the input (kLast); read only if sigma's gradient is wanted.
+/// `history`: the stored outputs (kAll) or the input (kLast); read only if sigma's gradient is
+/// wanted.
 template <typename T>
 Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::Tensor& sigma,
                    const at::Tensor& history, const at::Tensor& initial, Wanted wanted) {
   Gradients out;
   const std::vector<std::int64_t> one_step = {shape.batch, shape.num_nodes(), shape.channels};
   if (wanted.input) {
-    out.input = shape.temporal ? at::empty({shape.batch, shape.num_steps, shape.num_nodes(),
-                                            shape.channels},
-                                           grad.options())
-                               : at::empty(one_step, grad.options());
+    out.input = shape.temporal
+                    ? at::empty({shape.batch, shape.num_steps, shape.num_nodes(), shape.channels},
+                                grad.options())
+                    : at::empty(one_step, grad.options());
   }
   if (wanted.initial) out.initial = at::empty(one_step, grad.options());
   const Slicing slicing = Slicing::make<T>(shape.channels, shape.batch);
   const SlicedSigma<T> sliced(sigma, slicing);
-  // One row per task, added up in a fixed order afterwards: the same bits for any number of threads.
+  // One row per task, added up in a fixed order afterwards: the same bits for any number of
+  // threads.
   const std::int64_t half = slicing.lanes / 2;
   std::vector<double> sigma_re(static_cast<std::size_t>(shape.batch * slicing.count * half));
   std::vector<double> sigma_im(sigma_re.size());
@@ -288,10 +293,10 @@ struct DiagonalFunction : torch::autograd::Function<DiagonalFunction> {
     at::Tensor output = with_real_type(input, [&](auto zero) {
       return ops::forward<decltype(zero)>(shape, input, sigma, initial);
     });
-    context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(shape));
+    context->saved_data["shape"] =
+        c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(shape));
     const bool keep = sigma.requires_grad();
-    context->save_for_backward({sigma,
-                                keep ? (shape.all_outputs() ? output : input) : at::Tensor(),
+    context->save_for_backward({sigma, keep ? (shape.all_outputs() ? output : input) : at::Tensor(),
                                 keep ? initial : at::Tensor()});
     return output;
   }

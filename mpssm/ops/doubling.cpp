@@ -28,7 +28,8 @@ void power_into(const kernels::CsrView<T>& matrix, const at::Tensor& x, std::int
   const std::int64_t channels = x.size(2);
   const std::int64_t lanes = kernels::kMaxSliceLanes<T>;
   const std::int64_t slices = (channels + lanes - 1) / lanes;
-  const std::int64_t work = x.numel() * hops * (1 + matrix.row_ptr[n] / std::max<std::int64_t>(n, 1));
+  const std::int64_t work =
+      x.numel() * hops * (1 + matrix.row_ptr[n] / std::max<std::int64_t>(n, 1));
   const T* from = x.data_ptr<T>();
   T* to = out.data_ptr<T>();
   run_tasks(x.size(0) * slices, work, [&](std::int64_t task) {
@@ -103,12 +104,9 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
     power_into<T>(a, s, move.hops, moved);
     const at::Tensor& v = move.doubles ? powers[doublings++] : w;
     if (kept != nullptr) kept->push_back(s);
-    const bool in_place = kept == nullptr && move.doubles && !s.is_same(input);
-    if (in_place) {
-      rows(s).addmm_(rows(moved), v);
-    } else {
-      s = at::addmm(rows(move.doubles ? s : input), rows(moved), v).view(input.sizes());
-    }
+    const at::Tensor base = move.doubles ? s : input;
+    if (kept != nullptr || s.is_same(input)) s = at::empty_like(input);
+    matmul_into(moved, v, kernels::Transpose::kNo, base, s);
   }
   return s;
 }
@@ -141,17 +139,10 @@ Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::
         grad_w.addmm_(rows(kept[i]).t(), rows(h));
       }
     }
-    if (moves[i].doubles) {
-      // The first g is the caller's.
-      if (g.is_same(grad)) {
-        g = at::addmm(rows(g), rows(h), v.t()).view(grad.sizes());
-      } else {
-        rows(g).addmm_(rows(h), v.t());
-      }
-    } else {
-      grad_input = grad_input.defined() ? grad_input.add_(g) : g.clone();
-      g = at::mm(rows(h), v.t()).view(grad.sizes());
-    }
+    if (!moves[i].doubles) grad_input = grad_input.defined() ? grad_input.add_(g) : g.clone();
+    const at::Tensor base = moves[i].doubles ? g : at::Tensor();
+    if (g.is_same(grad)) g = at::empty_like(grad);  // the first g is the caller's
+    matmul_into(h, v, kernels::Transpose::kYes, base, g);
   }
   // S(1) = C.
   Gradients out;

@@ -12,6 +12,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "mpssm/graph/gso.h"
+#include "mpssm/kernels/matmul.h"
 
 namespace mpssm::ops {
 
@@ -44,7 +45,8 @@ T* thread_scratch(std::int64_t count) {
   };
   static thread_local Buffer buffer;
   constexpr std::size_t kAlignment = 4096;
-  const std::size_t wanted = (static_cast<std::size_t>(count) * sizeof(T) / kAlignment + 1) * kAlignment;
+  const std::size_t wanted =
+      (static_cast<std::size_t>(count) * sizeof(T) / kAlignment + 1) * kAlignment;
   if (buffer.bytes < wanted) {
     buffer.memory.reset();
     buffer.bytes = 0;
@@ -56,10 +58,16 @@ T* thread_scratch(std::int64_t count) {
 }
 
 /// y[b] = A x[b] (+ add[b]) for tensors of shape [B, N, C] whose last two axes are contiguous; A is
-/// `matrix`. Rows are shared out by work. No autograd.
+/// `matrix`. Rows are shared out by work. No autograd. Defined in spmm.cpp.
 template <typename T>
 void spmm_into(const kernels::CsrView<T>& matrix, const at::Tensor& x, const at::Tensor& add,
                const at::Tensor& y);
+
+/// y = x W (+ add) over the last axis of x [..., in] and y [..., out]; W is w [in, out] (kNo) or
+/// the transpose of w [out, in] (kYes). add has the shape of y, or [out] for every row alike; it
+/// may be y itself. All contiguous. No autograd. Defined in linear.cpp.
+void matmul_into(const at::Tensor& x, const at::Tensor& w, kernels::Transpose transpose,
+                 const at::Tensor& add, const at::Tensor& y);
 
 /// Runs `body` with a value of type float or double according to the tensor's dtype.
 template <typename Body>

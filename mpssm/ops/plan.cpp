@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::array kPlans = {Plan::kStepwise, Plan::kDoubling, Plan::kDiagonal, Plan::kSpectral};
 
-// A multiply-add of a sparse product waits for memory, one of a matrix product does not. Measured on
-// two AVX2 cores at C = 256: a product with W runs at 80 multiply-adds per nanosecond, A X in main
-// memory at 10, in cached slices at 20, a change to the eigenbasis at 40.
+// A multiply-add of a sparse product waits for memory, one of a matrix product does not. Measured
+// on two AVX2 cores at C = 256: a product with W runs at 80 multiply-adds per nanosecond, A X in
+// main memory at 10, in cached slices at 20, a change to the eigenbasis at 40.
 constexpr double kSparse = 8.0;
 constexpr double kSparseInCache = 4.0;
 constexpr double kBasis = 2.0;
@@ -55,7 +55,8 @@ std::string why_not(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
     case Plan::kDoubling:
       if (query.diagonal) return "W is diagonal and the plan needs a dense one";
       if (query.temporal) return "the input is a sequence and the plan needs a constant one";
-      if (query.outputs == Outputs::kAll) return "all outputs are asked for and the plan skips most";
+      if (query.outputs == Outputs::kAll)
+        return "all outputs are asked for and the plan skips most";
       if (query.gso_values) return "gso_values are given, which only plan stepwise takes";
       return {};
     case Plan::kDiagonal:
@@ -84,19 +85,17 @@ double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
   const double times_w = query.diagonal ? 4.0 * rows * channels : rows * channels * channels;
   switch (plan) {
     case Plan::kDoubling:
-      return (steps - 1) * hop * kSparseInCache +
-             static_cast<double>(num_moves(query.num_steps)) *
-                 (times_w + channels * channels * channels);
+      return (steps - 1) * hop * kSparseInCache + static_cast<double>(num_moves(query.num_steps)) *
+                                                      (times_w + channels * channels * channels);
     case Plan::kDiagonal:
       return (steps - 1) * hop * kSparseInCache + 4.0 * rows * channels;
     case Plan::kSpectral: {
       const double basis = static_cast<double>(query.batch) *
                            static_cast<double>(graph::eigen_basis_nonzeros(gso)) * channels;
       const bool sequence = query.temporal || query.outputs == Outputs::kAll;
-      const double in_modes =
-          sequence ? steps * 4.0 * rows * channels
-                   : static_cast<double>(gso.num_nodes()) * channels * kSeriesPerMode *
-                         std::log2(steps + 1);
+      const double in_modes = sequence ? steps * 4.0 * rows * channels
+                                       : static_cast<double>(gso.num_nodes()) * channels *
+                                             kSeriesPerMode * std::log2(steps + 1);
       const double part = static_cast<double>(largest_part(gso));
       const double decomposition =
           10.0 * static_cast<double>(graph::eigen_basis_nonzeros(gso)) * part / kCallsPerBasis;

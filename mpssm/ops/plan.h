@@ -43,8 +43,8 @@ Plan choose_plan(const graph::Gso& gso, const PlanQuery& query);
 /// Empty if `plan` can run the query, else the reason why not, as a phrase.
 std::string why_not(Plan plan, const graph::Gso& gso, const PlanQuery& query);
 
-/// Multiply-adds of one forward call, with a product with A counted at what its memory traffic makes
-/// it cost next to a matrix product.
+/// Multiply-adds of one forward call, with a product with A counted at what its memory traffic
+/// makes it cost next to a matrix product.
 double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query);
 
 /// Bytes a call holds at its peak beyond its arguments, output included; with `training` what it

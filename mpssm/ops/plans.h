@@ -48,7 +48,8 @@ struct SavedShape : torch::CustomClassHolder {
   ProblemShape shape;
 };
 
-/// Autograd functions take no undefined tensors: an absent one goes in empty and comes out undefined.
+/// Autograd functions take no undefined tensors: an absent one goes in empty and comes out
+/// undefined.
 at::Tensor empty_if_absent(const at::Tensor& tensor, const at::Tensor& like);
 at::Tensor absent_if_empty(const at::Tensor& tensor);
 

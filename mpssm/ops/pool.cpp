@@ -19,8 +19,7 @@ at::Tensor part_sizes(const graph::Gso& gso) {
 }
 
 at::Tensor reduce(const at::Tensor& x, const at::Tensor& sizes, const char* how) {
-  const at::Tensor out =
-      at::segment_reduce(x, how, sizes, {}, {}, /*axis=*/0, /*unsafe=*/true, {});
+  const at::Tensor out = at::segment_reduce(x, how, sizes, {}, {}, /*axis=*/0, /*unsafe=*/true, {});
   // The maximum of nothing is minus infinity, the mean not a number.
   return at::where((sizes == 0).unsqueeze(-1).to(x.device()), at::zeros({}, x.options()), out);
 }
@@ -43,9 +42,8 @@ at::Tensor pool(const graph::Gso& gso, const at::Tensor& x, Pooling pooling) {
     case Pooling::kSumMaxMean:
       break;
   }
-  return at::cat({reduce(dense, sizes, "sum"), reduce(dense, sizes, "max"),
-                  reduce(dense, sizes, "mean")},
-                 1);
+  return at::cat(
+      {reduce(dense, sizes, "sum"), reduce(dense, sizes, "max"), reduce(dense, sizes, "mean")}, 1);
 }
 
 std::string_view to_string(Pooling pooling) {
@@ -67,9 +65,8 @@ Pooling pooling_from_name(std::string_view name) {
        {Pooling::kSum, Pooling::kMean, Pooling::kMax, Pooling::kSumMaxMean}) {
     if (name == to_string(pooling)) return pooling;
   }
-  throw std::invalid_argument(
-      "pooling_from_name: expected sum, mean, max or sum_max_mean, got '" + std::string(name) +
-      "'");
+  throw std::invalid_argument("pooling_from_name: expected sum, mean, max or sum_max_mean, got '" +
+                              std::string(name) + "'");
 }
 
 }  // namespace mpssm::ops

@@ -12,8 +12,8 @@ namespace mpssm::ops {
 
 enum class Pooling { kSum, kMean, kMax, kSumMaxMean /* the three side by side */ };
 
-/// x [N, C] -> [G, C], or [G, 3 C] for kSumMaxMean; G = gso.num_graphs(). Differentiable in x. A graph
-/// without nodes gives zeros.
+/// x [N, C] -> [G, C], or [G, 3 C] for kSumMaxMean; G = gso.num_graphs(). Differentiable in x. A
+/// graph without nodes gives zeros.
 at::Tensor pool(const graph::Gso& gso, const at::Tensor& x, Pooling pooling);
 
 std::string_view to_string(Pooling pooling);

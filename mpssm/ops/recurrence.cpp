@@ -49,8 +49,9 @@ std::int64_t check_arguments(const char* name, Mode mode, const graph::Gso& gso,
                           weights.w_in.size(1) == channels,
                       name, ": expected w_in of shape [C_in=", u.size(-1), ", C=", channels,
                       "], got ", weights.w_in.sizes());
-    TORCH_CHECK_TYPE(weights.w_in.scalar_type() == u.scalar_type(), name, ": expected w_in of type ",
-                     u.scalar_type(), ", got ", weights.w_in.scalar_type());
+    TORCH_CHECK_TYPE(weights.w_in.scalar_type() == u.scalar_type(), name,
+                     ": expected w_in of type ", u.scalar_type(), ", got ",
+                     weights.w_in.scalar_type());
   } else {
     TORCH_CHECK_VALUE(u.size(-1) == channels, name, ": expected u with C=", channels,
                       " channels to match w_state (or give w_in), got ", u.size(-1));
@@ -68,10 +69,10 @@ std::int64_t check_arguments(const char* name, Mode mode, const graph::Gso& gso,
                      options.initial.scalar_type());
   }
   if (options.gso_values.defined()) {
-    TORCH_CHECK_VALUE(options.gso_values.dim() == 1 &&
-                          options.gso_values.numel() == gso.num_nonzeros(),
-                      name, ": expected gso_values of shape [", gso.num_nonzeros(), "], got ",
-                      options.gso_values.sizes());
+    TORCH_CHECK_VALUE(
+        options.gso_values.dim() == 1 && options.gso_values.numel() == gso.num_nonzeros(), name,
+        ": expected gso_values of shape [", gso.num_nonzeros(), "], got ",
+        options.gso_values.sizes());
     TORCH_CHECK_TYPE(options.gso_values.scalar_type() == u.scalar_type(), name,
                      ": expected gso_values of type ", u.scalar_type(), ", got ",
                      options.gso_values.scalar_type());
@@ -98,8 +99,7 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
                             const RecurrenceWeights& weights, std::int64_t num_steps,
                             const RecurrenceOptions& options) {
   ensure_runtime();
-  const std::int64_t channels =
-      check_arguments(name, mode, gso, u, weights, num_steps, options);
+  const std::int64_t channels = check_arguments(name, mode, gso, u, weights, num_steps, options);
   const bool temporal = mode == Mode::kTemporal;
   const bool has_kernel = u.device().is_cpu() && u.layout() == at::kStrided &&
                           (u.scalar_type() == at::kFloat || u.scalar_type() == at::kDouble);

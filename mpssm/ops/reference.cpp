@@ -30,9 +30,9 @@ RecurrenceResult loop(const graph::Gso& gso, const RecurrenceWeights& weights,
   for (std::int64_t t = 0; t < num_steps; ++t) {
     at::Tensor input = input_at(t);
     if (weights.w_in.defined()) input = at::matmul(input, weights.w_in);
-    x = x.defined() ? reference_times_w(reference_spmm(gso, x, options.gso_values),
-                                        weights.w_state) + input
-                    : input;
+    x = x.defined()
+            ? reference_times_w(reference_spmm(gso, x, options.gso_values), weights.w_state) + input
+            : input;
     if (options.outputs == Outputs::kAll || t + 1 == num_steps) states.push_back(x);
   }
   return finish(std::move(states), options.outputs);
@@ -41,7 +41,8 @@ RecurrenceResult loop(const graph::Gso& gso, const RecurrenceWeights& weights,
 }  // namespace
 
 at::Tensor reference_spmm(const graph::Gso& gso, const at::Tensor& x, const at::Tensor& values) {
-  // COO form of A, then gather, scale and add up: E x C numbers, but any dtype, device and gradient.
+  // COO form of A, then gather, scale and add up: E x C numbers, but any dtype, device and
+  // gradient.
   at::Tensor rows = at::empty({gso.num_nonzeros()}, at::kLong);
   for (std::int64_t i = 0; i < gso.num_nodes(); ++i) {
     for (std::int64_t e = gso.row_ptr()[i]; e < gso.row_ptr()[i + 1]; ++e) {

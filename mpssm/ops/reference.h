@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The definition in plain tensor operations: what every plan must equal, and what runs where we have
-// no kernel (other devices and dtypes). Differentiable by torch in every argument.
+// The definition in plain tensor operations: what every plan must equal, and what runs where we
+// have no kernel (other devices and dtypes). Differentiable by torch in every argument.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -17,13 +17,14 @@ namespace {
 
 using Handle = c10::intrusive_ptr<GsoHandle>;
 
-/// edge_index: int64 [2, E], row 0 sources, row 1 destinations, as listed (each direction by itself).
+/// edge_index: int64 [2, E], row 0 sources, row 1 destinations, as listed (each direction by
+/// itself).
 Handle make_handle(const at::Tensor& edge_index, const at::Tensor& edge_weight,
                    std::int64_t num_nodes, const std::string& kind) {
-  TORCH_CHECK_VALUE(edge_index.dim() == 2 && edge_index.size(0) == 2 &&
-                        edge_index.scalar_type() == at::kLong,
-                    "Gso: expected edge_index of type Long and shape [2, E], got ",
-                    edge_index.scalar_type(), " ", edge_index.sizes());
+  TORCH_CHECK_VALUE(
+      edge_index.dim() == 2 && edge_index.size(0) == 2 && edge_index.scalar_type() == at::kLong,
+      "Gso: expected edge_index of type Long and shape [2, E], got ", edge_index.scalar_type(), " ",
+      edge_index.sizes());
   const at::Tensor index = edge_index.cpu().contiguous();
   const std::int64_t num_edges = index.size(1);
   TORCH_CHECK_VALUE(edge_weight.numel() == 0 || edge_weight.numel() == num_edges,
@@ -64,8 +65,7 @@ at::Tensor recurrence_static_op(const Handle& gso, const at::Tensor& u, const at
 at::Tensor recurrence_temporal_op(const Handle& gso, const at::Tensor& u, const at::Tensor& w_state,
                                   const at::Tensor& w_in, const at::Tensor& initial,
                                   const std::string& plan, bool all_outputs) {
-  return recurrence_temporal(gso->gso, u, {w_state, w_in},
-                             options_from(plan, all_outputs, initial))
+  return recurrence_temporal(gso->gso, u, {w_state, w_in}, options_from(plan, all_outputs, initial))
       .output;
 }
 

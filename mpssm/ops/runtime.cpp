@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/ops/runtime.h"
 
-#include <sched.h>
-
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <mutex>
+#include <sched.h>
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -11,9 +11,9 @@ namespace mpssm::ops {
 void set_num_threads(std::int64_t num_threads);
 std::int64_t num_threads();
 
-/// Called by every operator; does its work once: all cores (some builds of libtorch start with one),
-/// or MPSSM_NUM_THREADS, unless set_num_threads() came first; the instruction set of MPSSM_SIMD if
-/// given. Throws std::invalid_argument, each time, if a variable makes no sense.
+/// Called by every operator; does its work once: all cores (some builds of libtorch start with
+/// one), or MPSSM_NUM_THREADS, unless set_num_threads() came first; the instruction set of
+/// MPSSM_SIMD if given. Throws std::invalid_argument, each time, if a variable makes no sense.
 void ensure_runtime();
 
 }  // namespace mpssm::ops

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Plan spectral: A = P L P' and W = diag(sigma), so that in the coordinates V = P' C every mode is a
-// scalar recurrence with factor a = lambda sigma: a geometric series for constant input (any number of
-// steps at one price), a scan for a sequence. (The flipped cumulative sum of the paper's Algorithm 1
-// is right for the last step of a sequence only.)
+// Plan spectral: A = P L P' and W = diag(sigma), so that in the coordinates V = P' C every mode is
+// a scalar recurrence with factor a = lambda sigma: a geometric series for constant input (any
+// number of steps at one price), a scan for a sequence. (The flipped cumulative sum of the paper's
+// Algorithm 1 is right for the last step of a sequence only.)
 #include <algorithm>
 #include <vector>
 
@@ -152,11 +152,12 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
     return change_basis<T>(basis.view<T>(), z);
   }
 
-  modes.states = shape.temporal
-                     ? modes.input
-                     : modes.input.unsqueeze(1)
-                           .expand({shape.batch, shape.num_steps, shape.num_nodes(), shape.channels})
-                           .contiguous();
+  modes.states =
+      shape.temporal
+          ? modes.input
+          : modes.input.unsqueeze(1)
+                .expand({shape.batch, shape.num_steps, shape.num_nodes(), shape.channels})
+                .contiguous();
   const auto args = scan_args<T>(shape, basis, parts, modes.initial);
   T* z_data = modes.states.data_ptr<T>();
   for_modes(shape, 4 * shape.batch * shape.num_steps,
@@ -165,10 +166,10 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
               mine.scratch = thread_scratch<T>(2 * args.channels);
               kernels::mode_scan(mine, z_data, begin, end);
             });
-  return change_basis<T>(basis.view<T>(), shape.all_outputs()
-                                              ? modes.states
-                                              : modes.states.select(1, shape.num_steps - 1)
-                                                    .contiguous());
+  return change_basis<T>(basis.view<T>(),
+                         shape.all_outputs()
+                             ? modes.states
+                             : modes.states.select(1, shape.num_steps - 1).contiguous());
 }
 
 struct Gradients {
@@ -252,7 +253,8 @@ struct SpectralFunction : torch::autograd::Function<SpectralFunction> {
     const at::Tensor grad = grads[0].contiguous();
     Gradients out = with_real_type(grad, [&](auto zero) {
       return ops::backward<decltype(zero)>(saved->shape, grad, tensors[0], modes,
-                                           context->needs_input_grad(1), context->needs_input_grad(2));
+                                           context->needs_input_grad(1),
+                                           context->needs_input_grad(2));
     });
     return {out.input, out.sigma, out.initial, {}};
   }

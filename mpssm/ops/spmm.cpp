@@ -45,7 +45,8 @@ struct SavedGso : torch::CustomClassHolder {
 struct SpmmFunction : torch::autograd::Function<SpmmFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                             const graph::Gso& gso, Side side) {
-    context->saved_data["gso"] = c10::IValue::make_capsule(c10::make_intrusive<SavedGso>(gso, side));
+    context->saved_data["gso"] =
+        c10::IValue::make_capsule(c10::make_intrusive<SavedGso>(gso, side));
     const at::Tensor flat = x.contiguous().view({-1, x.size(-2), x.size(-1)});
     at::Tensor y = at::empty_like(flat);
     with_real_type(x, [&](auto zero) {
@@ -92,9 +93,11 @@ void spmm_into(const kernels::CsrView<T>& matrix, const at::Tensor& x, const at:
   args.x_stride = x.stride(1);
   args.y_stride = y.stride(1);
   if (add.defined()) args.add_stride = add.stride(1);
-  const std::int64_t work = batch * (matrix.row_ptr[matrix.num_rows] + matrix.num_rows) * args.width;
+  const std::int64_t work =
+      batch * (matrix.row_ptr[matrix.num_rows] + matrix.num_rows) * args.width;
   const std::int64_t threads = at::get_num_threads();
-  const std::int64_t parts = batch >= threads ? 1 : (threads + batch - 1) / std::max<std::int64_t>(batch, 1);
+  const std::int64_t parts =
+      batch >= threads ? 1 : (threads + batch - 1) / std::max<std::int64_t>(batch, 1);
   const T* x_data = x.data_ptr<T>();
   const T* add_data = add.defined() ? add.data_ptr<T>() : nullptr;
   T* y_data = y.data_ptr<T>();

@@ -26,19 +26,19 @@ class StateWeight {
       at::Tensor to = pairs(out);
       at::mul_out(to, pairs(x), w_);
     } else {
-      at::Tensor to = rows(out);
-      at::mm_out(to, rows(x), w_);
+      matmul_into(x.contiguous(), w_, kernels::Transpose::kNo, {}, out);
     }
   }
   /// out = add + h W', or h W' if add is undefined.
   at::Tensor times_adjoint(const at::Tensor& h, const at::Tensor& add) const {
-    at::Tensor out;
     if (w_.is_complex()) {
-      out = at::view_as_real(pairs(h) * w_.conj()).view(h.sizes());
+      at::Tensor out = at::view_as_real(pairs(h) * w_.conj()).view(h.sizes());
       return add.defined() ? out.add_(add) : out;
     }
-    out = add.defined() ? at::addmm(rows(add), rows(h), w_.t()) : at::mm(rows(h), w_.t());
-    return out.view(h.sizes());
+    at::Tensor out = at::empty_like(h);
+    matmul_into(h, w_, kernels::Transpose::kYes, add.defined() ? add.contiguous() : at::Tensor(),
+                out);
+    return out;
   }
   /// grad += the gradient of x W, given that of the product.
   void add_gradient(const at::Tensor& x, const at::Tensor& h, at::Tensor& grad) const {
@@ -149,10 +149,10 @@ Gradients backward(const ProblemShape& shape, const graph::Gso& gso, const at::T
   if (wanted.w_state) out.w_state = at::zeros_like(w_state);
   if (wanted.values) out.values = at::zeros({gso.num_nonzeros()}, grad.options());
   if (wanted.input) {
-    out.input = shape.temporal
-                    ? at::empty({shape.batch, steps, shape.num_nodes(), shape.channels},
-                                grad.options())
-                    : at::zeros({shape.batch, shape.num_nodes(), shape.channels}, grad.options());
+    out.input =
+        shape.temporal
+            ? at::empty({shape.batch, steps, shape.num_nodes(), shape.channels}, grad.options())
+            : at::zeros({shape.batch, shape.num_nodes(), shape.channels}, grad.options());
   }
   at::Tensor lambda = shape.all_outputs() ? grad.select(1, steps - 1).contiguous() : grad;
   at::Tensor h = at::empty_like(lambda);
@@ -193,8 +193,7 @@ struct StepwiseFunction : torch::autograd::Function<StepwiseFunction> {
     });
     ProblemShape kept = shape;
     kept.gso = gso;
-    context->saved_data["shape"] =
-        c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(kept));
+    context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(kept));
     context->save_for_backward({w_state, states, initial});
     if (shape.all_outputs()) return states;
     return states.select(1, shape.num_steps - 1).clone();
@@ -221,10 +220,9 @@ struct StepwiseFunction : torch::autograd::Function<StepwiseFunction> {
 
 at::Tensor run_stepwise(const Problem& problem) {
   if (any_requires_grad(problem)) {
-    return StepwiseFunction::apply(problem.input, problem.w_state,
-                                   empty_if_absent(problem.initial, problem.input),
-                                   empty_if_absent(problem.gso_values, problem.input),
-                                   problem.shape);
+    return StepwiseFunction::apply(
+        problem.input, problem.w_state, empty_if_absent(problem.initial, problem.input),
+        empty_if_absent(problem.gso_values, problem.input), problem.shape);
   }
   const graph::Gso gso = with_entries(problem.shape.gso, problem.gso_values);
   return with_real_type(problem.input, [&](auto zero) {

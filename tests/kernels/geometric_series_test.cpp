@@ -66,7 +66,8 @@ TEST(GeometricSeries, EqualsTheSumAtAwkwardPointsForEveryNumberOfSteps) {
           const Sums sums(steps, Complex(0.5 * re[c], 0.5 * im[c]));
           SCOPED_TRACE("z = " + std::to_string(points[c].real()) + " + " +
                        std::to_string(points[c].imag()) + " i, K = " + std::to_string(steps));
-          // g and g' may cancel to nearly nothing (z near -1): compare with the size of their terms.
+          // g and g' may cancel to nearly nothing (z near -1): compare with the size of their
+          // terms.
           const long double scale = std::abs(points[c]) > 1.0 ? std::abs(sums.p) : 1.0L;
           const auto error = [&](int i, Complex expected, long double least) {
             const Complex difference = Complex(v[2 * i][c], v[2 * i + 1][c]) - expected;

@@ -11,6 +11,7 @@
 
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/gso.h"
+
 #include "tests/kernels/every_target.h"
 
 namespace mpssm::kernels {
@@ -175,7 +176,8 @@ TYPED_TEST(SliceTest, AdjointStepIsWhatItsDeclarationSays) {
             const auto expected =
                 std::conj(sigma) * q + ((flags & 1) != 0 ? this->at(add, lanes, row, c) : 0.0);
             ASSERT_LE(std::abs(this->at(next, lanes, row, c) - expected), this->kTolerance);
-            const auto gained = this->at(total, lanes, row, c) - this->at(total_before, lanes, row, c);
+            const auto gained =
+                this->at(total, lanes, row, c) - this->at(total_before, lanes, row, c);
             ASSERT_LE(std::abs(gained - ((flags & 2) != 0 ? expected : 0.0)), this->kTolerance);
             grad[c] += 3.0 * q * std::conj(this->at(other, lanes, row, c));
           }

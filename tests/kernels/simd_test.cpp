@@ -18,10 +18,10 @@ TEST(Simd, UsesTheBestTargetUnlessForced) {
 }
 
 TEST(Simd, RefusesAnUnknownTargetAndListsTheKnown) {
-  EXPECT_THAT([] { set_simd_target("MMX"); },
-              ::testing::ThrowsMessage<std::invalid_argument>(::testing::AllOf(
-                  ::testing::HasSubstr("got 'MMX'"),
-                  ::testing::HasSubstr(simd_targets().front()))));
+  EXPECT_THAT(
+      [] { set_simd_target("MMX"); },
+      ::testing::ThrowsMessage<std::invalid_argument>(::testing::AllOf(
+          ::testing::HasSubstr("got 'MMX'"), ::testing::HasSubstr(simd_targets().front()))));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/gso.h"
+
 #include "tests/kernels/every_target.h"
 
 namespace mpssm::kernels {

@@ -3,18 +3,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/graph/generators.h"
 #include "mpssm/nn/diagonalise.h"
+
 #include "tests/support/tensors.h"
 
 namespace mpssm::nn {
 namespace {
 
+using mpssm::testing::close;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-using mpssm::testing::close;
 
 graph::Gso small_operator() { return graph::make_gso(graph::make_random_connected(12, 25, 4)); }
 
@@ -57,22 +59,24 @@ TEST(Block, TemporalOutputsAreTheMlpOfEachState) {
 
 TEST(StateMatrix, StartsWhereItsOptionsSay) {
   torch::manual_seed(3);
-  const auto w = StateMatrix(StateMatrixOptions{.channels = 64, .kind = StateKind::kDense})->forward();
+  const auto w =
+      StateMatrix(StateMatrixOptions{.channels = 64, .kind = StateKind::kDense})->forward();
   EXPECT_TRUE(close(w.matmul(w.t()), torch::eye(64), 1e-5));
   const auto scaled =
       StateMatrix(StateMatrixOptions{.channels = 64, .kind = StateKind::kDense, .dense_scale = 0.5})
           ->forward();
   EXPECT_TRUE(close(scaled.matmul(scaled.t()), 0.25 * torch::eye(64), 1e-5));
-  const auto uniform = StateMatrix(StateMatrixOptions{.channels = 64,
-                                                      .kind = StateKind::kDense,
-                                                      .dense_init = DenseInit::kUniform})
-                           ->forward();
+  const auto uniform =
+      StateMatrix(StateMatrixOptions{
+                      .channels = 64, .kind = StateKind::kDense, .dense_init = DenseInit::kUniform})
+          ->forward();
   EXPECT_LE(uniform.abs().max().item<float>(), 0.125f);
   EXPECT_GE(uniform.abs().max().item<float>(), 0.12f);
   for (const StateKind kind : {StateKind::kDiagonal, StateKind::kStable}) {
-    const auto sigma = StateMatrix(StateMatrixOptions{
-                                       .channels = 2000, .kind = kind, .min_modulus = 0.8, .max_modulus = 0.9})
-                           ->forward();
+    const auto sigma =
+        StateMatrix(StateMatrixOptions{
+                        .channels = 2000, .kind = kind, .min_modulus = 0.8, .max_modulus = 0.9})
+            ->forward();
     EXPECT_EQ(sigma.numel(), 1000);
     EXPECT_GE(sigma.abs().min().item<float>(), 0.7999f);
     EXPECT_LE(sigma.abs().max().item<float>(), 0.9001f);
@@ -91,12 +95,30 @@ TEST(StateMatrix, StableOneStaysInsideTheUnitCircleWhateverIsLearned) {
   }
 }
 
+TEST(StateMatrix, GradientsOfTheStableOneAreThoseOfItsFormula) {
+  torch::manual_seed(6);
+  StateMatrix matrix(StateMatrixOptions{.channels = 10, .kind = StateKind::kStable});
+  matrix->to(torch::kDouble);
+  const auto weights = torch::randn({5}, torch::kComplexDouble);
+  const auto loss_of = [&](const torch::Tensor& sigma) {
+    return torch::real(sigma * sigma * weights).sum();
+  };
+  const auto formula = torch::polar((-matrix->nu.exp()).exp(), matrix->theta);
+  EXPECT_TRUE(torch::allclose(matrix->forward(), formula));
+  const auto expected = torch::autograd::grad({loss_of(formula)}, {matrix->nu, matrix->theta});
+  const auto actual =
+      torch::autograd::grad({loss_of(matrix->forward())}, {matrix->nu, matrix->theta});
+  EXPECT_TRUE(torch::allclose(actual[0], expected[0]));
+  EXPECT_TRUE(torch::allclose(actual[1], expected[1]));
+}
+
 TEST(StateMatrix, EveryKindLearns) {
   torch::manual_seed(4);
   const auto gso = small_operator();
   const auto u = torch::randn({12, 8});
   for (const StateKind kind : {StateKind::kDense, StateKind::kDiagonal, StateKind::kStable}) {
-    Block block(BlockOptions{.in_channels = 8, .state_channels = 8, .out_channels = 8, .state = {.kind = kind}});
+    Block block(BlockOptions{
+        .in_channels = 8, .state_channels = 8, .out_channels = 8, .state = {.kind = kind}});
     block->forward(u, gso).square().sum().backward();
     for (const auto& item : block->named_parameters()) {
       ASSERT_TRUE(item.value().grad().defined()) << item.key();
@@ -156,8 +178,9 @@ TEST(Block, SaysWhatIsWrongWithItsOptions) {
               ThrowsMessage<c10::Error>(HasSubstr("expected an even number of channels")));
   EXPECT_THAT([] { Block(BlockOptions{.hops = -1}); },
               ThrowsMessage<c10::Error>(HasSubstr("Block: expected hops >= 0, got -1")));
-  EXPECT_THAT([] { Block(BlockOptions{.in_channels = 0}); },
-              ThrowsMessage<c10::Error>(HasSubstr("expected in, state and out channels >= 1, got 0")));
+  EXPECT_THAT(
+      [] { Block(BlockOptions{.in_channels = 0}); },
+      ThrowsMessage<c10::Error>(HasSubstr("expected in, state and out channels >= 1, got 0")));
   EXPECT_THAT([] { Block(BlockOptions{.dropout = 1.0}); },
               ThrowsMessage<c10::Error>(HasSubstr("expected dropout in [0, 1), got 1")));
   EXPECT_THAT([] { Block(BlockOptions{.state = {.max_modulus = 1.5}}); },
@@ -175,9 +198,12 @@ TEST(Options, NamesGoBothWays) {
                                 Activation::kLeakyRelu, Activation::kIdentity}) {
     EXPECT_EQ(activation_from_name(to_string(each)), each);
   }
-  EXPECT_THAT([] { state_kind_from_name("x"); }, ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
-  EXPECT_THAT([] { norm_kind_from_name("x"); }, ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
-  EXPECT_THAT([] { activation_from_name("x"); }, ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
+  EXPECT_THAT([] { state_kind_from_name("x"); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
+  EXPECT_THAT([] { norm_kind_from_name("x"); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
+  EXPECT_THAT([] { activation_from_name("x"); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
 }
 
 }  // namespace

@@ -3,18 +3,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/graph/generators.h"
 #include "mpssm/ops/runtime.h"
+
 #include "tests/support/tensors.h"
 
 namespace mpssm::nn {
 namespace {
 
+using mpssm::testing::close;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-using mpssm::testing::close;
 
 TEST(Model, HasTheShapesItPromises) {
   const std::vector<graph::Graph> parts = {graph::make_path(5), graph::make_ring(7)};
@@ -27,8 +29,8 @@ TEST(Model, HasTheShapesItPromises) {
   EXPECT_EQ(shape(options, torch::randn({12, 3})), Shape({12, 2}));
   EXPECT_EQ(shape(options, torch::randn({4, 12, 3})), Shape({4, 12, 2}));
   options.readout = Readout::kGraph;
-  for (const auto pooling : {ops::Pooling::kSum, ops::Pooling::kMean, ops::Pooling::kMax,
-                             ops::Pooling::kSumMaxMean}) {
+  for (const auto pooling :
+       {ops::Pooling::kSum, ops::Pooling::kMean, ops::Pooling::kMax, ops::Pooling::kSumMaxMean}) {
     options.pooling = pooling;
     options.readout_layers = 2;
     EXPECT_EQ(shape(options, torch::randn({12, 3})), Shape({2, 2}));
@@ -143,7 +145,8 @@ TEST(Model, OneAndTwoThreadsTrainToTheSameBits) {
   for (const int count : {1, 2}) {
     ops::set_num_threads(count);
     torch::manual_seed(5);
-    Model model(ModelOptions{.in_channels = 4, .hidden_channels = 32, .num_blocks = 2, .dropout = 0.2});
+    Model model(
+        ModelOptions{.in_channels = 4, .hidden_channels = 32, .num_blocks = 2, .dropout = 0.2});
     torch::optim::AdamW optimiser(model->parameters(), torch::optim::AdamWOptions(1e-3));
     const auto x = torch::randn({1600, 4});
     for (int step = 0; step < 3; ++step) {
@@ -189,9 +192,12 @@ TEST(Model, MemoryEstimateGrowsWithWhatItShould) {
 TEST(Model, SaysWhatIsWrong) {
   const auto gso = graph::make_gso(graph::make_ring(9));
   Model model(ModelOptions{.in_channels = 3});
-  EXPECT_THAT([&] { model->forward(torch::randn({9, 4}), gso); },
-              ThrowsMessage<c10::Error>(
-                  HasSubstr("Model: expected x of shape [..., N=9, in_channels=3], got [9, 4]")));
+  EXPECT_THAT(
+      [&] {
+        model->forward(torch::randn({9, 4}), gso);
+      },
+      ThrowsMessage<c10::Error>(
+          HasSubstr("Model: expected x of shape [..., N=9, in_channels=3], got [9, 4]")));
   EXPECT_THAT([] { Model(ModelOptions{.num_blocks = 0}); },
               ThrowsMessage<c10::Error>(HasSubstr("Model: expected num_blocks >= 1, got 0")));
   EXPECT_THAT([] { Model(ModelOptions{.out_channels = 0}); },

@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/kernels/simd.h"
 #include "mpssm/ops/runtime.h"
+
 #include "tests/support/gradcheck.h"
 #include "tests/support/tensors.h"
 
@@ -58,9 +60,12 @@ TEST(LayerNorm, OneAndTwoThreadsGiveTheSameBits) {
 }
 
 TEST(LayerNorm, SaysWhatIsWrong) {
-  EXPECT_THAT([] { layer_norm(torch::randn({2, 3}), torch::ones({4}), torch::zeros({4})); },
-              ::testing::ThrowsMessage<c10::Error>(
-                  ::testing::HasSubstr("layer_norm: expected x of shape [..., C=4]")));
+  EXPECT_THAT(
+      [] {
+        layer_norm(torch::randn({2, 3}), torch::ones({4}), torch::zeros({4}));
+      },
+      ::testing::ThrowsMessage<c10::Error>(
+          ::testing::HasSubstr("layer_norm: expected x of shape [..., C=4]")));
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ TEST(Planner, PicksStepwiseForDenseSequencesAndForGivenEntries) {
             Plan::kStepwise);
   EXPECT_EQ(choose_plan(large(), {.num_steps = 12, .channels = 64, .outputs = Outputs::kAll}),
             Plan::kStepwise);
-  EXPECT_EQ(choose_plan(large(), {.num_steps = 12, .channels = 64, .diagonal = true, .gso_values = true}),
-            Plan::kStepwise);
+  EXPECT_EQ(
+      choose_plan(large(), {.num_steps = 12, .channels = 64, .diagonal = true, .gso_values = true}),
+      Plan::kStepwise);
 }
 
 TEST(Planner, PicksDiagonalOnLargeGraphsAndSpectralForManyHopsOnSmallOnes) {
@@ -38,9 +39,8 @@ TEST(Planner, PicksDiagonalOnLargeGraphsAndSpectralForManyHopsOnSmallOnes) {
 }
 
 TEST(Planner, NeverPicksAPlanThatCannotRun) {
-  const auto directed = graph::make_gso(
-      graph::Graph::from_edges({.num_nodes = 3, .src = {0, 1}, .dst = {1, 2}},
-                               graph::Direction::kDirected));
+  const auto directed = graph::make_gso(graph::Graph::from_edges(
+      {.num_nodes = 3, .src = {0, 1}, .dst = {1, 2}}, graph::Direction::kDirected));
   for (const auto& gso : {large(), small(), directed, graph::Gso()}) {
     for (const bool temporal : {false, true}) {
       for (const bool diagonal : {false, true}) {
@@ -63,7 +63,8 @@ TEST(Planner, NeverPicksAPlanThatCannotRun) {
 }
 
 TEST(Planner, ExplainsItself) {
-  const std::string text = explain_plan(large(), {.num_steps = 17, .channels = 64, .diagonal = true});
+  const std::string text =
+      explain_plan(large(), {.num_steps = 17, .channels = 64, .diagonal = true});
   EXPECT_THAT(text, HasSubstr("* diagonal"));
   EXPECT_THAT(text, HasSubstr("doubling  no: W is diagonal"));
   EXPECT_THAT(text, HasSubstr("spectral  no: a graph has 5000 nodes"));

@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/graph/generators.h"
+
 #include "tests/support/gradcheck.h"
 #include "tests/support/tensors.h"
 
@@ -13,7 +15,8 @@ namespace mpssm::ops {
 namespace {
 
 graph::Gso three_graphs() {
-  const std::vector<graph::Graph> parts = {graph::make_path(3), graph::Graph(), graph::make_ring(4)};
+  const std::vector<graph::Graph> parts = {graph::make_path(3), graph::Graph(),
+                                           graph::make_ring(4)};
   return graph::make_gso(graph::make_batch(parts));
 }
 
@@ -37,7 +40,8 @@ TEST(Pool, ReducesEachGraphByItself) {
 
 TEST(Pool, GradientIsTheNumericOne) {
   torch::manual_seed(2);
-  for (const Pooling pooling : {Pooling::kSum, Pooling::kMean, Pooling::kMax, Pooling::kSumMaxMean}) {
+  for (const Pooling pooling :
+       {Pooling::kSum, Pooling::kMean, Pooling::kMax, Pooling::kSumMaxMean}) {
     SCOPED_TRACE(to_string(pooling));
     mpssm::testing::expect_gradients(
         [&](const std::vector<torch::Tensor>& x) { return pool(three_graphs(), x[0], pooling); },
@@ -46,9 +50,12 @@ TEST(Pool, GradientIsTheNumericOne) {
 }
 
 TEST(Pool, SaysWhatIsWrong) {
-  EXPECT_THAT([] { pool(three_graphs(), torch::randn({6, 2}), Pooling::kSum); },
-              ::testing::ThrowsMessage<c10::Error>(
-                  ::testing::HasSubstr("pool: expected x of shape [N=7, C], got [6, 2]")));
+  EXPECT_THAT(
+      [] {
+        pool(three_graphs(), torch::randn({6, 2}), Pooling::kSum);
+      },
+      ::testing::ThrowsMessage<c10::Error>(
+          ::testing::HasSubstr("pool: expected x of shape [N=7, C], got [6, 2]")));
   EXPECT_THAT([] { pooling_from_name("median"); },
               ::testing::ThrowsMessage<std::invalid_argument>(::testing::HasSubstr("'median'")));
 }

@@ -6,12 +6,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/graph/generators.h"
 #include "mpssm/kernels/simd.h"
 #include "mpssm/ops/reference.h"
 #include "mpssm/ops/runtime.h"
+
 #include "tests/support/gradcheck.h"
 #include "tests/support/operators.h"
 #include "tests/support/tensors.h"
@@ -19,14 +21,14 @@
 namespace mpssm::ops {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
 using mpssm::testing::awkward_operators;
 using mpssm::testing::close;
 using mpssm::testing::expect_gradients;
 using mpssm::testing::random_dense_w;
 using mpssm::testing::random_sigma;
 using mpssm::testing::relative_tolerance;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 enum class Input { kStatic, kTemporal };
 enum class Start { kZero, kGiven };
@@ -42,13 +44,12 @@ bool is_diagonal(Plan plan) { return plan == Plan::kDiagonal || plan == Plan::kS
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const Plan plan :
-       {Plan::kStepwise, Plan::kDoubling, Plan::kDiagonal, Plan::kSpectral}) {
+  for (const Plan plan : {Plan::kStepwise, Plan::kDoubling, Plan::kDiagonal, Plan::kSpectral}) {
     for (const Input input : {Input::kStatic, Input::kTemporal}) {
       for (const Outputs outputs : {Outputs::kLast, Outputs::kAll}) {
         for (const Start start : {Start::kZero, Start::kGiven}) {
-          const bool fits = plan != Plan::kDoubling ||
-                            (input == Input::kStatic && outputs == Outputs::kLast);
+          const bool fits =
+              plan != Plan::kDoubling || (input == Input::kStatic && outputs == Outputs::kLast);
           if (fits) cases.push_back({plan, input, outputs, start});
         }
       }
@@ -164,10 +165,9 @@ TEST(Recurrence, GradientsOfEveryPlanAreTheNumericOnes) {
               [&](const std::vector<torch::Tensor>& x) {
                 const RecurrenceWeights weights{diagonal ? torch::view_as_complex(x[1]) : x[1],
                                                 x[2]};
-                const RecurrenceOptions options{
-                    .plan = each.plan,
-                    .outputs = each.outputs,
-                    .initial = x.size() > 3 ? x[3] : torch::Tensor()};
+                const RecurrenceOptions options{.plan = each.plan,
+                                                .outputs = each.outputs,
+                                                .initial = x.size() > 3 ? x[3] : torch::Tensor()};
                 return each.input == Input::kStatic
                            ? recurrence_static(gso, x[0], weights, steps, options).output
                            : recurrence_temporal(gso, x[0], weights, options).output;
@@ -250,13 +250,14 @@ TEST(Recurrence, ASequenceInPiecesEqualsTheSequenceAtOnce) {
     const RecurrenceOptions first{.plan = each.plan};
     if (each.input == Input::kTemporal) {
       const auto head = recurrence_temporal(gso, u.slice(0, 0, 4), {w}, first);
-      state = recurrence_temporal(gso, u.slice(0, 4), {w},
-                                  {.plan = each.plan, .initial = head.state})
-                  .state;
+      state =
+          recurrence_temporal(gso, u.slice(0, 4), {w}, {.plan = each.plan, .initial = head.state})
+              .state;
       whole = recurrence_temporal(gso, u, {w}, first).state;
     } else {
       const auto head = recurrence_static(gso, u[0], {w}, 4, first);
-      state = recurrence_static(gso, u[0], {w}, 7, {.plan = each.plan, .initial = head.state}).state;
+      state =
+          recurrence_static(gso, u[0], {w}, 7, {.plan = each.plan, .initial = head.state}).state;
       whole = recurrence_static(gso, u[0], {w}, 11, first).state;
     }
     EXPECT_TRUE(close(state, whole, 1e-12));
@@ -269,11 +270,11 @@ TEST(Recurrence, NonContiguousArgumentsGiveTheSame) {
   const auto u = torch::randn({8, 13, 4}, torch::kDouble).transpose(0, 2);
   const auto w = random_dense_w(8, torch::kDouble);
   for (const Plan plan : {Plan::kStepwise, Plan::kDoubling}) {
-    EXPECT_TRUE(close(recurrence_static(gso, u, {w.t()}, 5, {.plan = plan}).output,
-                      recurrence_static(gso, u.contiguous(), {w.t().contiguous()}, 5,
-                                        {.plan = Plan::kReference})
-                          .output,
-                      1e-12));
+    EXPECT_TRUE(close(
+        recurrence_static(gso, u, {w.t()}, 5, {.plan = plan}).output,
+        recurrence_static(gso, u.contiguous(), {w.t().contiguous()}, 5, {.plan = Plan::kReference})
+            .output,
+        1e-12));
   }
 }
 
@@ -283,8 +284,8 @@ TEST(Recurrence, ArgumentsAreLeftAlone) {
     SCOPED_TRACE(describe(each));
     for (const std::int64_t steps : {1, 2, 3, 4}) {
       torch::manual_seed(11);
-      const auto u = each.input == Input::kStatic ? torch::randn({13, 4})
-                                                  : torch::randn({steps, 13, 4});
+      const auto u =
+          each.input == Input::kStatic ? torch::randn({13, 4}) : torch::randn({steps, 13, 4});
       const auto w = is_diagonal(each.plan) ? random_sigma(2, torch::kFloat)
                                             : random_dense_w(4, torch::kFloat);
       const auto initial = torch::randn({13, 4});
@@ -305,8 +306,9 @@ TEST(Recurrence, OneAndTwoThreadsGiveTheSameBits) {
   const auto threads = num_threads();
   for (const Case& each : all_cases()) {
     // The eigenbasis of 3000 nodes takes a minute; 300 are enough to have several tasks.
-    const auto op =
-        each.plan == Plan::kSpectral ? graph::make_gso(graph::make_random_connected(300, 500, 3)) : gso;
+    const auto op = each.plan == Plan::kSpectral
+                        ? graph::make_gso(graph::make_random_connected(300, 500, 3))
+                        : gso;
     SCOPED_TRACE(describe(each));
     const std::int64_t n = op.num_nodes();
     const std::int64_t steps = 9;
@@ -374,40 +376,67 @@ TEST(Recurrence, SaysWhatIsWrongWithItsArguments) {
   const auto expect = [](const std::function<void()>& call, const std::string& message) {
     EXPECT_THAT(call, ThrowsMessage<c10::Error>(HasSubstr(message)));
   };
-  expect([&] { recurrence_static(gso, torch::randn({4, 4}), {w}, 2); },
-         "recurrence_static: expected u of shape [..., N=5, C_in], got [4, 4]");
+  expect(
+      [&] {
+        recurrence_static(gso, torch::randn({4, 4}), {w}, 2);
+      },
+      "recurrence_static: expected u of shape [..., N=5, C_in], got [4, 4]");
   expect([&] { recurrence_static(gso, {}, {w}, 2); }, "got an undefined tensor");
   expect([&] { recurrence_temporal(gso, u, {w}); },
          "recurrence_temporal: expected u of shape [..., T, N=5, C_in], got [5, 4]");
   expect([&] { recurrence_static(gso, u, {w}, 0); }, "expected at least one step, got 0");
-  expect([&] { recurrence_static(gso, torch::ones({5, 4}, torch::kLong), {w}, 2); },
-         "expected u of a real floating type, got Long");
+  expect(
+      [&] {
+        recurrence_static(gso, torch::ones({5, 4}, torch::kLong), {w}, 2);
+      },
+      "expected u of a real floating type, got Long");
   expect([&] { recurrence_static(gso, u, {}, 2); }, "expected w_state, got an undefined tensor");
-  expect([&] { recurrence_static(gso, u, {torch::randn({4, 3})}, 2); },
-         "expected a real w_state (dense) of shape [C, C], got [4, 3]");
-  expect([&] { recurrence_static(gso, u, {torch::randn({2, 2}, torch::kComplexFloat)}, 2); },
-         "expected a complex w_state (diagonal) of shape [C/2], got [2, 2]");
+  expect(
+      [&] {
+        recurrence_static(gso, u, {torch::randn({4, 3})}, 2);
+      },
+      "expected a real w_state (dense) of shape [C, C], got [4, 3]");
+  expect(
+      [&] {
+        recurrence_static(gso, u, {torch::randn({2, 2}, torch::kComplexFloat)}, 2);
+      },
+      "expected a complex w_state (diagonal) of shape [C/2], got [2, 2]");
   expect([&] { recurrence_static(gso, u, {w.to(torch::kDouble)}, 2); },
          "expected w_state of the precision of u (Float), got Double");
-  expect([&] { recurrence_static(gso, u, {w, torch::randn({3, 4})}, 2); },
-         "expected w_in of shape [C_in=4, C=4], got [3, 4]");
+  expect(
+      [&] {
+        recurrence_static(gso, u, {w, torch::randn({3, 4})}, 2);
+      },
+      "expected w_in of shape [C_in=4, C=4], got [3, 4]");
   expect([&] { recurrence_static(gso, u, {torch::eye(6)}, 2); },
          "expected u with C=6 channels to match w_state (or give w_in), got 4");
-  expect([&] { recurrence_static(gso, u, {w}, 2, {.initial = torch::randn({5, 3})}); },
-         "expected initial of shape [5, 4], got [5, 3]");
+  expect(
+      [&] {
+        recurrence_static(gso, u, {w}, 2, {.initial = torch::randn({5, 3})});
+      },
+      "expected initial of shape [5, 4], got [5, 3]");
   expect([&] { recurrence_static(gso, u, {w}, 2, {.gso_values = torch::randn({3})}); },
          "expected gso_values of shape [15], got [3]");
   expect([&] { recurrence_static(gso, u, {sigma}, 2, {.plan = Plan::kDoubling}); },
          "plan doubling cannot run this: W is diagonal");
-  expect([&] { recurrence_temporal(gso, u.expand({3, 5, 4}), {w}, {.plan = Plan::kDoubling}); },
-         "plan doubling cannot run this: the input is a sequence");
-  expect([&] { recurrence_static(gso, u, {w}, 2, {.plan = Plan::kDoubling, .outputs = Outputs::kAll}); },
-         "plan doubling cannot run this: all outputs are asked for");
+  expect(
+      [&] {
+        recurrence_temporal(gso, u.expand({3, 5, 4}), {w}, {.plan = Plan::kDoubling});
+      },
+      "plan doubling cannot run this: the input is a sequence");
+  expect(
+      [&] {
+        recurrence_static(gso, u, {w}, 2, {.plan = Plan::kDoubling, .outputs = Outputs::kAll});
+      },
+      "plan doubling cannot run this: all outputs are asked for");
   expect([&] { recurrence_static(gso, u, {w}, 2, {.plan = Plan::kDiagonal}); },
          "plan diagonal cannot run this: W is dense");
   const auto directed = awkward_operators()[5].gso;
-  expect([&] { recurrence_static(directed, torch::randn({6, 4}), {sigma}, 2, {.plan = Plan::kSpectral}); },
-         "plan spectral cannot run this: the operator is not symmetric");
+  expect(
+      [&] {
+        recurrence_static(directed, torch::randn({6, 4}), {sigma}, 2, {.plan = Plan::kSpectral});
+      },
+      "plan spectral cannot run this: the operator is not symmetric");
   expect(
       [&] {
         auto leaf = u.clone().requires_grad_();

@@ -4,11 +4,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/graph/generators.h"
 #include "mpssm/ops/recurrence.h"
 #include "mpssm/ops/spmm.h"
+
 #include "tests/support/tensors.h"
 
 namespace mpssm::ops {
@@ -36,8 +38,8 @@ TEST_F(Registered, RecurrencesAreTheFunctionsAndDifferentiable) {
   auto u = torch::randn({12, 3}).requires_grad_();
   const auto w_in = torch::randn({3, 4});
   const auto w = mpssm::testing::random_sigma(2, torch::kFloat);
-  const auto out = call("recurrence_static", {handle_, u, w, w_in, torch::Tensor(), 5, "diagonal",
-                                              false});
+  const auto out =
+      call("recurrence_static", {handle_, u, w, w_in, torch::Tensor(), 5, "diagonal", false});
   EXPECT_TRUE(torch::equal(
       out, recurrence_static(gso_, u, {w, w_in}, 5, {.plan = Plan::kDiagonal}).output));
   out.sum().backward();
@@ -50,12 +52,11 @@ TEST_F(Registered, RecurrencesAreTheFunctionsAndDifferentiable) {
 }
 
 TEST_F(Registered, UnknownPlanIsNamed) {
-  EXPECT_THAT(
-      ([&] {
-        call("recurrence_static", {handle_, torch::randn({12, 4}), torch::eye(4), torch::Tensor(),
-                                   torch::Tensor(), 5, "fast", false});
-      }),
-      ::testing::ThrowsMessage<std::exception>(::testing::HasSubstr("got 'fast'")));
+  EXPECT_THAT(([&] {
+                call("recurrence_static", {handle_, torch::randn({12, 4}), torch::eye(4),
+                                           torch::Tensor(), torch::Tensor(), 5, "fast", false});
+              }),
+              ::testing::ThrowsMessage<std::exception>(::testing::HasSubstr("got 'fast'")));
 }
 
 }  // namespace

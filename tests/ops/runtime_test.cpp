@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/ops/runtime.h"
 
-#include <sched.h>
-
 #include <cstdlib>
+#include <sched.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/graph/generators.h"
 #include "mpssm/ops/reference.h"
+
 #include "tests/support/gradcheck.h"
 #include "tests/support/operators.h"
 #include "tests/support/tensors.h"
@@ -14,10 +16,10 @@
 namespace mpssm::ops {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
 using mpssm::testing::awkward_operators;
 using mpssm::testing::close;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 TEST(Spmm, EqualsTheMatrixProduct) {
   torch::manual_seed(1);
@@ -58,7 +60,8 @@ TEST(Spmm, CanBeDifferentiatedTwice) {
   const auto first = torch::autograd::grad({y.pow(3).sum()}, {x}, {}, {}, true)[0];
   const auto second = torch::autograd::grad({first.sum()}, {x})[0];
   const auto a = mpssm::testing::to_dense(gso);
-  const auto expected = torch::matmul(a.t(), 6 * torch::matmul(a, x) * torch::matmul(a, torch::ones_like(x)));
+  const auto expected =
+      torch::matmul(a.t(), 6 * torch::matmul(a, x) * torch::matmul(a, torch::ones_like(x)));
   EXPECT_TRUE(close(second, expected.detach(), 1e-12));
 }
 
@@ -70,8 +73,11 @@ TEST(Spmm, TakesNonContiguousInput) {
 
 TEST(Spmm, SaysWhatIsWrongWithItsArgument) {
   const auto gso = graph::make_gso(graph::make_ring(6));
-  EXPECT_THAT([&] { spmm(gso, torch::randn({5, 2})); },
-              ThrowsMessage<c10::Error>(HasSubstr("spmm: expected x of shape [..., N=6, C], got [5, 2]")));
+  EXPECT_THAT(
+      [&] {
+        spmm(gso, torch::randn({5, 2}));
+      },
+      ThrowsMessage<c10::Error>(HasSubstr("spmm: expected x of shape [..., N=6, C], got [5, 2]")));
   EXPECT_THAT([&] { spmm(gso, {}); }, ThrowsMessage<c10::Error>(HasSubstr("an undefined tensor")));
 }
 

@@ -3,11 +3,13 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/spectrum.h"
 #include "mpssm/ops/recurrence.h"
+
 #include "tests/support/operators.h"
 #include "tests/support/tensors.h"
 
@@ -60,16 +62,15 @@ TEST(Theory, VectorJacobianProductOfEveryPlanIsTheClosedForm) {
     const bool diagonal = plan == Plan::kDiagonal || plan == Plan::kSpectral;
     const auto w = diagonal ? random_sigma(3, torch::kFloat) : random_dense_w(6, torch::kFloat);
     auto state = torch::randn({12, 6}).requires_grad_();
-    const auto out =
-        recurrence_static(gso, u, {w}, steps, {.plan = plan, .initial = state}).output;
+    const auto out = recurrence_static(gso, u, {w}, steps, {.plan = plan, .initial = state}).output;
     const auto v = torch::randn({12, 6});
     const auto actual = torch::autograd::grad({out}, {state}, {v})[0];
     const auto moved = torch::matmul(a_power.t(), v);
-    const auto expected =
-        diagonal ? torch::view_as_real(torch::view_as_complex(moved.view({12, 3, 2})) *
-                                       w.pow(steps).conj())
-                       .reshape({12, 6})
-                 : torch::matmul(moved, torch::matrix_power(w, steps).t());
+    const auto expected = diagonal
+                              ? torch::view_as_real(torch::view_as_complex(moved.view({12, 3, 2})) *
+                                                    w.pow(steps).conj())
+                                    .reshape({12, 6})
+                              : torch::matmul(moved, torch::matrix_power(w, steps).t());
     EXPECT_TRUE(close(actual, expected, 1e-4)) << to_string(plan);
   }
 }
@@ -93,8 +94,8 @@ TEST(Theory, StateIsTheSumOverHopsOfPowersTimesInputs) {
   EXPECT_LE(relative_error(recurrence_temporal(gso, u, {w, b}).state, expected), 1e-12);
 }
 
-/// The paper's Algorithm 1, word for word: flip, scale by powers, cumulative sum. In mode coordinates;
-/// v: complex [T, N, C].
+/// The paper's Algorithm 1, word for word: flip, scale by powers, cumulative sum. In mode
+/// coordinates; v: complex [T, N, C].
 torch::Tensor literal_algorithm_1(const torch::Tensor& v, const torch::Tensor& lambda,
                                   const torch::Tensor& sigma) {
   const auto powers = torch::arange(v.size(0), torch::kDouble);
@@ -131,11 +132,10 @@ TEST(Theory, LiteralAlgorithm1FailsAtIntermediateTemporalStepsAndOursDoesNot) {
             .output;
     EXPECT_LE(relative_error(ours, loop), 1e-10);
 
-    const auto modes = torch::view_as_complex(
-        torch::matmul(p.t(), u).reshape({steps, 12, 4, 2}).contiguous());
+    const auto modes =
+        torch::view_as_complex(torch::matmul(p.t(), u).reshape({steps, 12, 4, 2}).contiguous());
     const auto z = literal_algorithm_1(modes, lambda, sigma);
-    const auto literal =
-        torch::matmul(p, torch::view_as_real(z).reshape({steps, 12, 8}));
+    const auto literal = torch::matmul(p, torch::view_as_real(z).reshape({steps, 12, 8}));
     EXPECT_LE(relative_error(literal[steps - 1], loop[steps - 1]), 1e-10);
     for (std::int64_t t = 0; t + 1 < steps; ++t) {
       const double error = relative_error(literal[t], loop[t]);
@@ -151,8 +151,7 @@ TEST(Theory, LiteralAlgorithm1FailsAtIntermediateTemporalStepsAndOursDoesNot) {
 // A = I: an ordinary state-space model with many inputs and outputs, at every node by itself.
 TEST(Theory, IdentityOperatorGivesAnOrdinaryStateSpaceModel) {
   torch::manual_seed(5);
-  const auto gso =
-      graph::make_gso(graph::make_ring(6), {.kind = graph::GsoKind::kIdentity});
+  const auto gso = graph::make_gso(graph::make_ring(6), {.kind = graph::GsoKind::kIdentity});
   const auto w = random_dense_w(5, torch::kDouble);
   const auto b = torch::randn({2, 5}, torch::kDouble);
   const auto u = torch::randn({20, 6, 2}, torch::kDouble);
@@ -172,7 +171,9 @@ TEST(Theory, RecurrenceIsLinearInItsInput) {
   const auto u = torch::randn({12, 6}, torch::kDouble);
   const auto v = torch::randn({12, 6}, torch::kDouble);
   for (const auto& w : {random_dense_w(6, torch::kDouble), random_sigma(3, torch::kDouble)}) {
-    const auto run = [&](const torch::Tensor& x) { return recurrence_static(gso, x, {w}, 9).output; };
+    const auto run = [&](const torch::Tensor& x) {
+      return recurrence_static(gso, x, {w}, 9).output;
+    };
     EXPECT_LE(relative_error(run(2 * u - 3 * v), 2 * run(u) - 3 * run(v)), 1e-12);
   }
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 namespace mpssm::testing {
@@ -13,8 +14,9 @@ namespace mpssm::testing {
 using TensorFunction = std::function<torch::Tensor(const std::vector<torch::Tensor>&)>;
 
 /// Compares autograd's gradient of <weights, f(inputs)>, with fixed random weights, with central
-/// differences at every number of every input that requires a gradient. Central differences with step h err by h^2 and
-/// eps/h: 1e-5 makes both about 1e-10 times the size of the third derivative, hence the tolerance.
+/// differences at every number of every input that requires a gradient. Central differences with
+/// step h err by h^2 and eps/h: 1e-5 makes both about 1e-10 times the size of the third derivative,
+/// hence the tolerance.
 inline void expect_gradients(const TensorFunction& f, const std::vector<torch::Tensor>& inputs,
                              double tolerance = 1e-6) {
   std::vector<torch::Tensor> leaves;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/graph/gso.h"
@@ -10,7 +11,9 @@
 namespace mpssm::testing {
 
 /// Sums of some hundred terms in another order: 1e-10 and 1e-4 leave three digits to spare.
-inline double relative_tolerance(torch::Dtype type) { return type == torch::kDouble ? 1e-10 : 1e-4; }
+inline double relative_tolerance(torch::Dtype type) {
+  return type == torch::kDouble ? 1e-10 : 1e-4;
+}
 
 /// Largest difference over the largest expected number.
 inline double relative_error(const torch::Tensor& actual, const torch::Tensor& expected) {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/ops/gelu.h"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "mpssm/kernels/gelu.h"
+#include "mpssm/ops/launch.h"
+#include "mpssm/ops/runtime.h"
+
+namespace mpssm::ops {
+namespace {
+
+constexpr std::int64_t kTaskSize = 1 << 14;
+
+/// Runs `body(begin, end)` over all numbers; one costs about as much as 16 multiply-adds.
+template <typename Body>
+void for_numbers(std::int64_t count, const Body& body) {
+  run_tasks((count + kTaskSize - 1) / kTaskSize, 16 * count, [&](std::int64_t task) {
+    body(task * kTaskSize, std::min(count, (task + 1) * kTaskSize));
+  });
+}
+
+at::Tensor forward(const at::Tensor& x) {
+  at::Tensor y = at::empty_like(x);
+  const float* from = x.data_ptr<float>();
+  float* to = y.data_ptr<float>();
+  for_numbers(x.numel(),
+              [&](std::int64_t begin, std::int64_t end) { kernels::gelu(from, to, begin, end); });
+  return y;
+}
+
+struct GeluFunction : torch::autograd::Function<GeluFunction> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x) {
+    context->save_for_backward({x});
+    return ops::forward(x);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list grads) {
+    TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(),
+                                "gelu: gives first derivatives only (create_graph)");
+    const at::Tensor x = context->get_saved_variables()[0];
+    const at::Tensor grad = grads[0].contiguous();
+    at::Tensor out = at::empty_like(x);
+    const float* x_data = x.data_ptr<float>();
+    const float* grad_data = grad.data_ptr<float>();
+    float* to = out.data_ptr<float>();
+    for_numbers(x.numel(), [&](std::int64_t begin, std::int64_t end) {
+      kernels::gelu_adjoint(x_data, grad_data, to, begin, end);
+    });
+    return {out};
+  }
+};
+
+}  // namespace
+
+at::Tensor gelu(const at::Tensor& x) {
+  ensure_runtime();
+  if (!x.device().is_cpu() || x.layout() != at::kStrided || x.scalar_type() != at::kFloat) {
+    return at::gelu(x);
+  }
+  const at::Tensor dense = x.contiguous();
+  return at::GradMode::is_enabled() && x.requires_grad() ? GeluFunction::apply(dense)
+                                                         : forward(dense);
+}
+
+}  // namespace mpssm::ops
