@@ -3,12 +3,15 @@
 // autograd), in one process, taking turns.
 //
 //   engine_bench [--json FILE] [--quick] [--rounds N] [--only CASE]
+//
+// Peak memory is that of a first call in a process of its own: the program runs itself for it.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <torch/torch.h>
@@ -32,6 +35,7 @@ using mpssm::ops::Plan;
 struct Settings {
   std::string json_file;
   std::string only;
+  std::string peak_plan;  // with `only`: measure the memory of this contender and nothing else
   bool quick = false;
   int rounds = 7;
 };
@@ -60,6 +64,7 @@ torch::Tensor torch_recurrence(const torch::Tensor& a, const torch::Tensor& c,
 class Report {
  public:
   explicit Report(const Settings& settings) : settings_(settings) {
+    if (!settings_.peak_plan.empty()) return;
     std::printf("%-24s %-10s %12s %9s %10s\n", "case", "plan", "ms", "vs torch", "peak MiB");
   }
 
@@ -70,6 +75,16 @@ class Report {
   /// Measures and prints; `baseline_ms` < 0: the first contender is the baseline.
   std::vector<Contender> run(const std::string& name, std::vector<Contender> contenders, int rounds,
                              double baseline_ms = -1.0, const std::string& note = "") {
+    if (!settings_.peak_plan.empty()) {
+      for (const Contender& contender : contenders) {
+        if (contender.plan == settings_.peak_plan) {
+          std::printf("%.3f\n", mpssm::bench::peak_of(contender.run));
+        }
+      }
+      return contenders;
+    }
+    for (Contender& contender : contenders)
+      contender.peak_mib = peak_elsewhere(name, contender.plan);
     mpssm::bench::measure(contenders, rounds);
     if (baseline_ms < 0.0) baseline_ms = contenders.front().milliseconds;
     for (const Contender& contender : contenders) {
@@ -87,6 +102,18 @@ class Report {
       rows_.push_back(row);
     }
     return contenders;
+  }
+
+  /// What this program, started anew, says of one contender.
+  double peak_elsewhere(const std::string& name, const std::string& plan) const {
+    const std::string command = "/proc/" + std::to_string(getpid()) + "/exe --only " + name +
+                                " --peak " + plan + (settings_.quick ? " --quick" : "");
+    double peak = -1.0;
+    if (FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r")) {
+      if (std::fscanf(pipe, "%lf", &peak) != 1) peak = -1.0;
+      pclose(pipe);
+    }
+    return peak;
   }
 
   bool write() const {
@@ -158,10 +185,22 @@ void run_recurrence(const Settings& settings, Report& report) {
   if (!report.wants("training") && !report.wants("training_k1024")) return;
   for (auto* leaf : {&input, &dense, &sigma}) leaf->requires_grad_();
   const auto torch_training = train([&] { return torch_recurrence(a, input, dense, hops); });
-  const auto shallow = report.run("training", contenders(torch_training, training),
-                                  std::max(1, settings.rounds / 2));
+  double shallow_ms = 0.0;
+  if (report.wants("training")) {
+    shallow_ms =
+        report
+            .run("training", contenders(torch_training, training), std::max(1, settings.rounds / 2))
+            .front()
+            .milliseconds;
+  }
+  if (!report.wants("training_k1024")) return;
+  if (shallow_ms == 0.0 && settings.peak_plan.empty()) {
+    std::vector<Contender> baseline = {{.plan = "torch", .run = torch_training}};
+    mpssm::bench::measure(baseline, std::max(1, settings.rounds / 2));
+    shallow_ms = baseline.front().milliseconds;
+  }
   // The baseline cannot run this: its states alone are 64 times those of k = 16.
-  const double scaled = shallow.front().milliseconds * static_cast<double>(deep_hops) / hops;
+  const double scaled = shallow_ms * static_cast<double>(deep_hops) / hops;
   report.run("training_k1024",
              {{.plan = "doubling", .run = training(Plan::kDoubling, deep_hops + 1)},
               {.plan = "diagonal", .run = training(Plan::kDiagonal, deep_hops + 1)}},
@@ -274,15 +313,19 @@ int main(int argc, char** argv) {
       settings.json_file = value;
     } else if (argument == "--only") {
       settings.only = value;
+    } else if (argument == "--peak") {
+      settings.peak_plan = value;
     } else if (argument == "--rounds") {
       settings.rounds = std::max(1, std::atoi(value.c_str()));
     } else {
       return usage(("unknown option " + argument).c_str());
     }
   }
-  std::printf("libtorch %s, %s, %lld threads\n", TORCH_VERSION,
-              mpssm::kernels::active_simd_target().c_str(),
-              static_cast<long long>(mpssm::ops::num_threads()));
+  if (settings.peak_plan.empty()) {
+    std::printf("libtorch %s, %s, %lld threads\n", TORCH_VERSION,
+                mpssm::kernels::active_simd_target().c_str(),
+                static_cast<long long>(mpssm::ops::num_threads()));
+  }
   Report report(settings);
   run_recurrence(settings, report);
   run_inference_figure(settings, report);

@@ -32,7 +32,9 @@ inline double status_mib(const char* key) {
   return 0.0;
 }
 
-/// Peak resident memory of one run beyond what was there before it.
+/// Peak resident memory of one run beyond what was there before it. Buffers that allocators and
+/// threads keep from earlier runs would hide it, so this is for a process that has done nothing
+/// else.
 inline double peak_of(const std::function<void()>& run) {
   const double before = status_mib("VmRSS:");
   std::ofstream("/proc/self/clear_refs") << 5;  // resets the kernel's high-water mark

@@ -22,20 +22,47 @@ template <typename T>
 void pack_matrix(Transpose transpose, const T* w, std::int64_t inner, std::int64_t columns,
                  T* packed) noexcept;
 
-/// y = x W (+ add), rows [row_begin, row_end) of x [rows, inner], y and add [rows, columns], all
-/// row-major without gaps. y may be add; it must not overlap x. Each number is summed over `inner`
-/// in order, so results do not depend on how rows are shared out.
+/// Tall matrices are row-major, or in slices as in kernels/recurrence.h (kReal): number (row, j)
+/// lies at (j / lanes) * slice_stride + row * lanes + j % lanes. Row-major is one slice of all
+/// columns.
+struct Layout {
+  std::int64_t lanes = 0;
+  std::int64_t slice_stride = 0;
+};
+
+/// y = x W (+ add), rows [row_begin, row_end) of x [rows, inner], y and add [rows, columns]. y may
+/// be add; it must not overlap x. Slices are whole: `inner` and `columns` are then multiples of
+/// their lanes. Each number is summed over `inner` in order, so results do not depend on how rows
+/// are shared out.
 template <typename T>
 struct MatmulArgs {
   std::int64_t inner = 0;
   std::int64_t columns = 0;
   const T* x = nullptr;
-  const T* packed = nullptr;    // W
-  const T* add = nullptr;       // optional
-  std::int64_t add_stride = 0;  // from row to row; 0: one row for all, a bias
+  Layout x_layout;
+  const T* packed = nullptr;  // W
+  const T* add = nullptr;     // optional: like y, or with `add_is_bias` one row for all
+  bool add_is_bias = false;
   T* y = nullptr;
+  Layout y_layout;
 };
 void matmul(const MatmulArgs<float>& args, std::int64_t row_begin, std::int64_t row_end) noexcept;
 void matmul(const MatmulArgs<double>& args, std::int64_t row_begin, std::int64_t row_end) noexcept;
+
+/// sum += x' g over rows [row_begin, row_end), x [rows, left] and g [rows, right] in slices of one
+/// layout, sum [left, right] row-major.
+template <typename T>
+struct MatmulTransposedArgs {
+  std::int64_t left = 0;
+  std::int64_t right = 0;
+  Layout layout;
+  const T* x = nullptr;
+  const T* g = nullptr;
+  T* sum = nullptr;
+};
+void matmul_transposed(const MatmulTransposedArgs<float>& args, std::int64_t row_begin,
+                       std::int64_t row_end) noexcept;
+void matmul_transposed(const MatmulTransposedArgs<double>& args, std::int64_t row_begin,
+                       std::int64_t row_end) noexcept;
 
 }  // namespace mpssm::kernels

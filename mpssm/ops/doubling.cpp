@@ -19,38 +19,119 @@
 namespace mpssm::ops {
 namespace {
 
-/// out[b] = A^hops x[b]; slices of channels make all hops in cache.
+// Everything between the first and the last line of a pass lives in slices of channels, [B, S, N,
+// L] with S L
+// >= C: the hops want it that way, and the dense products do not mind (kernels/matmul.h).
+
 template <typename T>
-void power_into(const kernels::CsrView<T>& matrix, const at::Tensor& x, std::int64_t hops,
-                const at::Tensor& out) {
-  if (hops == 1) return spmm_into<T>(matrix, x, {}, out);
+at::Tensor to_slices(const at::Tensor& x) {
   const std::int64_t n = x.size(1);
   const std::int64_t channels = x.size(2);
   const std::int64_t lanes = kernels::kMaxSliceLanes<T>;
   const std::int64_t slices = (channels + lanes - 1) / lanes;
-  const std::int64_t work =
-      x.numel() * hops * (1 + matrix.row_ptr[n] / std::max<std::int64_t>(n, 1));
+  at::Tensor out = at::empty({x.size(0), slices, n, lanes}, x.options());
   const T* from = x.data_ptr<T>();
   T* to = out.data_ptr<T>();
-  run_tasks(x.size(0) * slices, work, [&](std::int64_t task) {
+  run_tasks(x.size(0) * slices, x.numel(), [&](std::int64_t task) {
     const std::int64_t begin = task % slices * lanes;
-    const std::int64_t width = std::min(lanes, channels - begin);
-    const std::int64_t block = task / slices * n * channels + begin;
-    T* buffers[2] = {thread_scratch<T>(2 * n * lanes), nullptr};
-    buffers[1] = buffers[0] + n * lanes;
-    kernels::pack_slice(kernels::SliceLayout::kReal, from + block, channels, n, width, lanes,
-                        buffers[0]);
+    kernels::pack_slice(kernels::SliceLayout::kReal, from + task / slices * n * channels + begin,
+                        channels, n, std::min(lanes, channels - begin), lanes,
+                        to + task * n * lanes);
+  });
+  return out;
+}
+
+template <typename T>
+at::Tensor from_slices(const at::Tensor& sliced, std::int64_t channels) {
+  const std::int64_t slices = sliced.size(1);
+  const std::int64_t n = sliced.size(2);
+  const std::int64_t lanes = sliced.size(3);
+  at::Tensor out = at::empty({sliced.size(0), n, channels}, sliced.options());
+  const T* from = sliced.data_ptr<T>();
+  T* to = out.data_ptr<T>();
+  run_tasks(sliced.size(0) * slices, sliced.numel(), [&](std::int64_t task) {
+    const std::int64_t begin = task % slices * lanes;
+    kernels::unpack_slice(kernels::SliceLayout::kReal, from + task * n * lanes, n,
+                          std::min(lanes, channels - begin), lanes,
+                          to + task / slices * n * channels + begin, channels);
+  });
+  return out;
+}
+
+/// out = A^hops x, each slice by itself; out is not x.
+template <typename T>
+void power_into(const kernels::CsrView<T>& matrix, const at::Tensor& x, std::int64_t hops,
+                const at::Tensor& out) {
+  const std::int64_t size = x.size(2) * x.size(3);
+  const T* from = x.data_ptr<T>();
+  T* to = out.data_ptr<T>();
+  const std::int64_t work = hops * x.size(0) * x.size(1) * x.size(3) *
+                            (matrix.row_ptr[matrix.num_rows] + matrix.num_rows);
+  run_tasks(x.size(0) * x.size(1), work, [&](std::int64_t task) {
     kernels::SliceStep<T> step;
     step.a = matrix;
-    step.lanes = lanes;
-    for (std::int64_t hop = 0; hop < hops; ++hop) {
-      step.x = buffers[hop % 2];
-      step.y = buffers[(hop + 1) % 2];
+    step.lanes = x.size(3);
+    step.x = from + task * size;
+    for (std::int64_t left = hops; left > 0; --left) {
+      // Targets take turns so that the last one is `out`.
+      step.y = left % 2 == 1 ? to + task * size : thread_scratch<T>(size);
       kernels::slice_step(step);
+      step.x = step.y;
     }
-    kernels::unpack_slice(kernels::SliceLayout::kReal, buffers[hops % 2], n, width, lanes,
-                          to + block, channels);
   });
+}
+
+/// y = x W (+ add); w is padded to whole slices.
+template <typename T>
+void times_w_into(const at::Tensor& x, const at::Tensor& w, kernels::Transpose transpose,
+                  const at::Tensor& add, const at::Tensor& y) {
+  kernels::MatmulArgs<T> args;
+  args.inner = args.columns = w.size(0);
+  args.x_layout = args.y_layout = {x.size(3), x.size(2) * x.size(3)};
+  const at::Tensor packed =
+      at::empty({kernels::packed_size(args.inner, args.columns)}, w.options());
+  kernels::pack_matrix(transpose, w.data_ptr<T>(), args.inner, args.columns, packed.data_ptr<T>());
+  args.packed = packed.data_ptr<T>();
+  constexpr std::int64_t kRows = 192;
+  const std::int64_t n = x.size(2);
+  const std::int64_t tasks = (n + kRows - 1) / kRows;
+  run_tasks(x.size(0) * tasks, x.numel() * w.size(0) / 8, [&](std::int64_t task) {
+    kernels::MatmulArgs<T> mine = args;
+    const std::int64_t batch = task / tasks * x.stride(0);
+    mine.x = x.data_ptr<T>() + batch;
+    mine.y = y.data_ptr<T>() + batch;
+    if (add.defined()) mine.add = add.data_ptr<T>() + batch;
+    kernels::matmul(mine, task % tasks * kRows, std::min(n, (task % tasks + 1) * kRows));
+  });
+}
+
+/// x' g, summed over nodes and batch: [S L, S L]. The sum is cut into parts that do not depend on
+/// the threads, and the parts are added in order.
+template <typename T>
+at::Tensor gram(const at::Tensor& x, const at::Tensor& g) {
+  const std::int64_t n = x.size(2);
+  const std::int64_t width = x.size(1) * x.size(3);
+  const std::int64_t rows = std::max<std::int64_t>(1024, (n + 15) / 16);
+  const std::int64_t parts = (n + rows - 1) / rows;
+  at::Tensor sums = at::zeros({x.size(0) * parts, width, width}, x.options());
+  run_tasks(x.size(0) * parts, x.numel() * width / 8, [&](std::int64_t task) {
+    kernels::MatmulTransposedArgs<T> args;
+    args.left = args.right = width;
+    args.layout = {x.size(3), n * x.size(3)};
+    args.x = x.data_ptr<T>() + task / parts * x.stride(0);
+    args.g = g.data_ptr<T>() + task / parts * g.stride(0);
+    args.sum = sums.data_ptr<T>() + task * width * width;
+    kernels::matmul_transposed(args, task % parts * rows, std::min(n, (task % parts + 1) * rows));
+  });
+  return sums.sum(0);
+}
+
+/// w with zeros up to whole slices.
+template <typename T>
+at::Tensor padded(const at::Tensor& w) {
+  const std::int64_t lanes = kernels::kMaxSliceLanes<T>;
+  const std::int64_t missing = (lanes - w.size(0) % lanes) % lanes;
+  return missing == 0 ? w : at::constant_pad_nd(w, {0, missing, 0, missing});
 }
 
 /// One line of the recipe for T: S' = base + (A^hops S) W^hops.
@@ -73,8 +154,6 @@ std::vector<Move> moves_for(std::int64_t num_steps) {
   return moves;
 }
 
-at::Tensor rows(const at::Tensor& x) { return x.view({-1, x.size(-1)}); }
-
 /// W^m for the m of each doubling, in order, with m = 1 first.
 std::vector<at::Tensor> powers_for(const at::Tensor& w, const std::vector<Move>& moves) {
   std::vector<at::Tensor> powers;
@@ -90,25 +169,28 @@ std::vector<at::Tensor> powers_for(const at::Tensor& w, const std::vector<Move>&
   return powers;
 }
 
-/// With `kept`, S before each move goes there and is left alone; without, S is updated in place.
+/// With `kept`, S before each move goes there, in slices, and is left alone; without, S is updated
+/// in place.
 template <typename T>
-at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at::Tensor& w,
+at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at::Tensor& w_state,
                    std::vector<at::Tensor>* kept) {
   const std::vector<Move> moves = moves_for(shape.num_steps);
+  if (moves.empty()) return input.clone();
+  const at::Tensor w = padded<T>(w_state);
   const std::vector<at::Tensor> powers = powers_for(w, moves);
-  const auto a = shape.gso.view<T>();
-  at::Tensor s = input;
-  at::Tensor moved = moves.empty() ? at::Tensor() : at::empty_like(input);
+  const at::Tensor c = to_slices<T>(input);
+  at::Tensor s = c;
+  at::Tensor moved = at::empty_like(c);
   std::size_t doublings = 0;
   for (const Move& move : moves) {
-    power_into<T>(a, s, move.hops, moved);
+    power_into<T>(shape.gso.view<T>(), s, move.hops, moved);
     const at::Tensor& v = move.doubles ? powers[doublings++] : w;
     if (kept != nullptr) kept->push_back(s);
-    const at::Tensor base = move.doubles ? s : input;
-    if (kept != nullptr || s.is_same(input)) s = at::empty_like(input);
-    matmul_into(moved, v, kernels::Transpose::kNo, base, s);
+    const at::Tensor base = move.doubles ? s : c;
+    if (kept != nullptr || s.is_same(c)) s = at::empty_like(c);
+    times_w_into<T>(moved, v, kernels::Transpose::kNo, base, s);
   }
-  return s;
+  return from_slices<T>(s, shape.channels);
 }
 
 struct Gradients {
@@ -117,36 +199,35 @@ struct Gradients {
 };
 
 template <typename T>
-Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::Tensor& w,
+Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::Tensor& w_state,
                    const std::vector<at::Tensor>& kept, bool wants_w) {
   const std::vector<Move> moves = moves_for(shape.num_steps);
+  const at::Tensor w = padded<T>(w_state);
   const std::vector<at::Tensor> powers = powers_for(w, moves);
-  const auto a_transposed = shape.gso.transpose_view<T>();
   std::vector<at::Tensor> grad_powers(powers.size());
   at::Tensor grad_w = wants_w ? at::zeros_like(w) : at::Tensor();
-  at::Tensor grad_input;  // of C through the increments
-  at::Tensor g = grad;
-  at::Tensor h = at::empty_like(grad);
+  at::Tensor grad_c;  // of C through the increments
+  at::Tensor g = to_slices<T>(grad);
+  at::Tensor h = at::empty_like(g);
   std::size_t doublings = powers.size();
   for (std::size_t i = moves.size(); i-- > 0;) {
-    power_into<T>(a_transposed, g, moves[i].hops, h);
+    power_into<T>(shape.gso.transpose_view<T>(), g, moves[i].hops, h);
     if (moves[i].doubles) --doublings;
     const at::Tensor& v = moves[i].doubles ? powers[doublings] : w;
     if (wants_w) {
+      const at::Tensor product = gram<T>(kept[i], h);
       if (moves[i].doubles) {
-        grad_powers[doublings] = at::mm(rows(kept[i]).t(), rows(h));
+        grad_powers[doublings] = product;
       } else {
-        grad_w.addmm_(rows(kept[i]).t(), rows(h));
+        grad_w.add_(product);
       }
     }
-    if (!moves[i].doubles) grad_input = grad_input.defined() ? grad_input.add_(g) : g.clone();
-    const at::Tensor base = moves[i].doubles ? g : at::Tensor();
-    if (g.is_same(grad)) g = at::empty_like(grad);  // the first g is the caller's
-    matmul_into(h, v, kernels::Transpose::kYes, base, g);
+    if (!moves[i].doubles) grad_c = grad_c.defined() ? grad_c.add_(g) : g.clone();
+    times_w_into<T>(h, v, kernels::Transpose::kYes, moves[i].doubles ? g : at::Tensor(), g);
   }
   // S(1) = C.
   Gradients out;
-  out.input = grad_input.defined() ? grad_input.add_(g) : g;
+  out.input = from_slices<T>(grad_c.defined() ? grad_c.add_(g) : g, shape.channels);
   if (!wants_w) return out;
 
   // Down the chain of powers: next = P P or next = P P W.
@@ -170,7 +251,7 @@ Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::
     grad_next = grad_power;
   }
   if (grad_next.defined()) grad_w.add_(grad_next);  // the first power is W
-  out.w = grad_w;
+  out.w = grad_w.slice(0, 0, shape.channels).slice(1, 0, shape.channels).contiguous();
   return out;
 }
 
@@ -186,7 +267,7 @@ struct DoublingFunction : torch::autograd::Function<DoublingFunction> {
     if (!w_state.requires_grad()) kept.clear();
     kept.push_back(w_state);
     context->save_for_backward(std::move(kept));
-    return output.is_same(input) ? input.clone() : output;
+    return output;
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -206,18 +287,24 @@ struct DoublingFunction : torch::autograd::Function<DoublingFunction> {
   }
 };
 
+template <typename T>
+at::Tensor power(const kernels::CsrView<T>& matrix, const at::Tensor& x, std::int64_t hops) {
+  const at::Tensor sliced = to_slices<T>(x);
+  at::Tensor out = at::empty_like(sliced);
+  power_into<T>(matrix, sliced, hops, out);
+  return from_slices<T>(out, x.size(2));
+}
+
 /// A^T x, for the part that starts from X(0).
 struct PowerFunction : torch::autograd::Function<PowerFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                             const ProblemShape& shape) {
     context->saved_data["shape"] =
         c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(shape));
-    at::Tensor out = at::empty_like(x);
-    with_real_type(x, [&](auto zero) {
+    return with_real_type(x, [&](auto zero) {
       using T = decltype(zero);
-      power_into<T>(shape.gso.view<T>(), x, shape.num_steps, out);
+      return power<T>(shape.gso.view<T>(), x, shape.num_steps);
     });
-    return out;
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -226,11 +313,9 @@ struct PowerFunction : torch::autograd::Function<PowerFunction> {
     const auto saved =
         c10::static_intrusive_pointer_cast<SavedShape>(context->saved_data["shape"].toCapsule());
     const at::Tensor grad = grads[0].contiguous();
-    at::Tensor out = at::empty_like(grad);
-    with_real_type(grad, [&](auto zero) {
+    at::Tensor out = with_real_type(grad, [&](auto zero) {
       using T = decltype(zero);
-      power_into<T>(saved->shape.gso.template transpose_view<T>(), grad, saved->shape.num_steps,
-                    out);
+      return power<T>(saved->shape.gso.template transpose_view<T>(), grad, saved->shape.num_steps);
     });
     return {out, {}};
   }
@@ -246,7 +331,6 @@ at::Tensor run_doubling(const Problem& problem) {
     output = with_real_type(problem.input, [&](auto zero) {
       return forward<decltype(zero)>(problem.shape, problem.input, problem.w_state, nullptr);
     });
-    if (output.is_same(problem.input)) output = output.clone();
   }
   if (!problem.initial.defined()) return output;
   // A^T X(0) W^T is a power, not a series; W^T comes with torch's own gradient.

@@ -69,10 +69,12 @@ void matmul_into(const at::Tensor& x, const at::Tensor& w, Transpose transpose,
     kernels::pack_matrix(transpose, w.data_ptr<T>(), args.inner, args.columns,
                          packed.data_ptr<T>());
     args.x = x.data_ptr<T>();
+    args.x_layout = {args.inner, 0};
+    args.y_layout = {args.columns, 0};
     args.packed = packed.data_ptr<T>();
     if (add.defined()) {
       args.add = add.data_ptr<T>();
-      args.add_stride = add.dim() == 1 ? 0 : args.columns;
+      args.add_is_bias = add.dim() == 1;
     }
     args.y = y.data_ptr<T>();
     const std::int64_t rows = x.numel() / args.inner;

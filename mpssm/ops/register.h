@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The operators under their names in torch, for TorchScript and Python (torch.ops.mpssm.*).
+// Internal to ops/: others reach them through torch's dispatcher.
 #pragma once
 
 #include <torch/custom_class.h>
