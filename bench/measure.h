@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <malloc.h>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ inline double status_mib(const char* key) {
 /// threads keep from earlier runs would hide it, so this is for a process that has done nothing
 /// else.
 inline double peak_of(const std::function<void()>& run) {
+  malloc_trim(0);  // what set-up freed must not count as there already
   const double before = status_mib("VmRSS:");
   std::ofstream("/proc/self/clear_refs") << 5;  // resets the kernel's high-water mark
   run();

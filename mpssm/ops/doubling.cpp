@@ -23,11 +23,17 @@ namespace {
 // L] with S L
 // >= C: the hops want it that way, and the dense products do not mind (kernels/matmul.h).
 
+/// Lanes of a slice: at least a panel of the dense product, no more than the channels need.
+template <typename T>
+std::int64_t lanes_for(std::int64_t channels) {
+  return channels <= kernels::kPanelColumns ? kernels::kPanelColumns : kernels::kMaxSliceLanes<T>;
+}
+
 template <typename T>
 at::Tensor to_slices(const at::Tensor& x) {
   const std::int64_t n = x.size(1);
   const std::int64_t channels = x.size(2);
-  const std::int64_t lanes = kernels::kMaxSliceLanes<T>;
+  const std::int64_t lanes = lanes_for<T>(channels);
   const std::int64_t slices = (channels + lanes - 1) / lanes;
   at::Tensor out = at::empty({x.size(0), slices, n, lanes}, x.options());
   const T* from = x.data_ptr<T>();
@@ -41,12 +47,16 @@ at::Tensor to_slices(const at::Tensor& x) {
   return out;
 }
 
+/// `spare`, like `sliced` and no longer needed, becomes the result if nothing is padded: fresh
+/// pages cost as much as a hop.
 template <typename T>
-at::Tensor from_slices(const at::Tensor& sliced, std::int64_t channels) {
+at::Tensor from_slices(const at::Tensor& sliced, std::int64_t channels, const at::Tensor& spare) {
   const std::int64_t slices = sliced.size(1);
   const std::int64_t n = sliced.size(2);
   const std::int64_t lanes = sliced.size(3);
-  at::Tensor out = at::empty({sliced.size(0), n, channels}, sliced.options());
+  at::Tensor out = slices * lanes == channels
+                       ? spare.view({sliced.size(0), n, channels})
+                       : at::empty({sliced.size(0), n, channels}, sliced.options());
   const T* from = sliced.data_ptr<T>();
   T* to = out.data_ptr<T>();
   run_tasks(sliced.size(0) * slices, sliced.numel(), [&](std::int64_t task) {
@@ -129,7 +139,7 @@ at::Tensor gram(const at::Tensor& x, const at::Tensor& g) {
 /// w with zeros up to whole slices.
 template <typename T>
 at::Tensor padded(const at::Tensor& w) {
-  const std::int64_t lanes = kernels::kMaxSliceLanes<T>;
+  const std::int64_t lanes = lanes_for<T>(w.size(0));
   const std::int64_t missing = (lanes - w.size(0) % lanes) % lanes;
   return missing == 0 ? w : at::constant_pad_nd(w, {0, missing, 0, missing});
 }
@@ -190,7 +200,7 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
     if (kept != nullptr || s.is_same(c)) s = at::empty_like(c);
     times_w_into<T>(moved, v, kernels::Transpose::kNo, base, s);
   }
-  return from_slices<T>(s, shape.channels);
+  return from_slices<T>(s, shape.channels, moved);
 }
 
 struct Gradients {
@@ -227,7 +237,7 @@ Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::
   }
   // S(1) = C.
   Gradients out;
-  out.input = from_slices<T>(grad_c.defined() ? grad_c.add_(g) : g, shape.channels);
+  out.input = from_slices<T>(grad_c.defined() ? grad_c.add_(g) : g, shape.channels, h);
   if (!wants_w) return out;
 
   // Down the chain of powers: next = P P or next = P P W.
@@ -292,7 +302,7 @@ at::Tensor power(const kernels::CsrView<T>& matrix, const at::Tensor& x, std::in
   const at::Tensor sliced = to_slices<T>(x);
   at::Tensor out = at::empty_like(sliced);
   power_into<T>(matrix, sliced, hops, out);
-  return from_slices<T>(out, x.size(2));
+  return from_slices<T>(out, x.size(2), sliced);
 }
 
 /// A^T x, for the part that starts from X(0).

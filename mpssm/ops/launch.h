@@ -3,6 +3,8 @@
 // Internal to ops/.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -19,17 +21,22 @@ namespace mpssm::ops {
 /// Below this many multiply-adds a call stays on one thread: waking the others costs more.
 inline constexpr std::int64_t kParallelWork = 1 << 18;
 
-/// Runs task(i) for i in [0, count), in parallel if `work` multiply-adds in all are worth it. Which
-/// thread runs a task must not matter to its result.
+/// Runs task(i) for i in [0, count), in parallel if `work` multiply-adds in all are worth it.
+/// Threads take the next task when they are done with one, so which thread runs it must not matter
+/// to its result.
 template <typename Task>
 void run_tasks(std::int64_t count, std::int64_t work, const Task& task) {
   if (work < kParallelWork || count <= 1) {
     for (std::int64_t i = 0; i < count; ++i) task(i);
     return;
   }
-  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) task(i);
-  });
+  std::atomic<std::int64_t> next{0};
+  at::parallel_for(0, std::min<std::int64_t>(count, at::get_num_threads()), 1,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t worker = begin; worker < end; ++worker) {
+                       for (std::int64_t i = next++; i < count; i = next++) task(i);
+                     }
+                   });
 }
 
 /// Memory of this thread for `count` numbers, kept from call to call: fresh pages for every call

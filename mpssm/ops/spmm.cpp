@@ -95,9 +95,9 @@ void spmm_into(const kernels::CsrView<T>& matrix, const at::Tensor& x, const at:
   if (add.defined()) args.add_stride = add.stride(1);
   const std::int64_t work =
       batch * (matrix.row_ptr[matrix.num_rows] + matrix.num_rows) * args.width;
-  const std::int64_t threads = at::get_num_threads();
-  const std::int64_t parts =
-      batch >= threads ? 1 : (threads + batch - 1) / std::max<std::int64_t>(batch, 1);
+  // Several parts per thread, so that one that falls behind is helped out.
+  const std::int64_t wanted = 4 * at::get_num_threads();
+  const std::int64_t parts = std::max<std::int64_t>(1, wanted / std::max<std::int64_t>(batch, 1));
   const T* x_data = x.data_ptr<T>();
   const T* add_data = add.defined() ? add.data_ptr<T>() : nullptr;
   T* y_data = y.data_ptr<T>();
