@@ -48,19 +48,15 @@ inline double peak_of(const std::function<void()>& run) {
 /// noisy neighbour hits all of them, and the peak of the first run, before any buffer is kept.
 inline void measure(std::vector<Contender>& contenders, int rounds) {
   for (Contender& contender : contenders) contender.peak_mib = peak_of(contender.run);
-  std::vector<std::vector<double>> times(contenders.size());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       const auto start = std::chrono::steady_clock::now();
       for (int call = 0; call < contenders[i].calls; ++call) contenders[i].run();
       const std::chrono::duration<double, std::milli> took =
           std::chrono::steady_clock::now() - start;
-      times[i].push_back(took.count() / contenders[i].calls);
+      const double each = took.count() / contenders[i].calls;
+      if (round == 0 || each < contenders[i].milliseconds) contenders[i].milliseconds = each;
     }
-  }
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    std::sort(times[i].begin(), times[i].end());
-    contenders[i].milliseconds = times[i][times[i].size() / 2];
   }
 }
 

@@ -8,6 +8,7 @@
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/nn/model.h"
+#include "mpssm/ops/spmm.h"
 
 namespace {
 
@@ -19,14 +20,11 @@ struct Board {
   torch::Tensor mine;  // [N]
 };
 
-Board make_board(const mpssm::graph::Gso& neighbours) {
-  const auto mine = (torch::rand({kSide * kSide}) < 0.2).to(torch::kFloat);
-  auto count = torch::zeros_like(mine);
-  for (std::int64_t i = 0; i < neighbours.num_nodes(); ++i) {
-    for (std::int64_t e = neighbours.row_ptr()[i]; e < neighbours.row_ptr()[i + 1]; ++e) {
-      count[i] += mine[neighbours.col()[e]];
-    }
-  }
+Board make_board(const mpssm::graph::Graph& graph) {
+  const auto neighbours =
+      mpssm::graph::make_gso(graph, {.kind = mpssm::graph::GsoKind::kAdjacency});
+  const auto mine = (torch::rand({graph.num_nodes()}) < 0.2).to(torch::kFloat);
+  const auto count = mpssm::ops::spmm(neighbours, mine.unsqueeze(1)).squeeze(1);
   const auto shown = (torch::rand_like(mine) < 0.5).to(torch::kFloat);
   const auto number = shown * count / 8;
   return {torch::stack({shown, number, number * number}, 1), mine};
@@ -48,8 +46,7 @@ int main() {
   torch::manual_seed(0);
   const auto graph = mpssm::graph::make_board(kSide, kSide);
   const auto gso = mpssm::graph::make_gso(graph);
-  const auto board =
-      make_board(mpssm::graph::make_gso(graph, {.kind = mpssm::graph::GsoKind::kAdjacency}));
+  const auto board = make_board(graph);
   const auto train = torch::rand({kSide * kSide}) < 0.5;
   const auto test = train.logical_not();
 

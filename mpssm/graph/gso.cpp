@@ -299,32 +299,6 @@ template kernels::CsrView<double> Gso::view<double>() const;
 template kernels::CsrView<float> Gso::transpose_view<float>() const;
 template kernels::CsrView<double> Gso::transpose_view<double>() const;
 
-std::vector<std::int64_t> Gso::balanced_rows(std::int64_t parts) const {
-  if (parts < 1) {
-    fail("Gso::balanced_rows", "expected parts >= 1, got " + std::to_string(parts));
-  }
-  const std::vector<std::int64_t>& ptr = data_->rows.row_ptr;
-  const std::int64_t total = ptr.back() + num_nodes();
-  std::vector<std::int64_t> boundary(parts + 1, num_nodes());
-  boundary[0] = 0;
-  for (std::int64_t p = 1; p < parts; ++p) {
-    // Divided before multiplied, so that no count overflows.
-    const std::int64_t target = total / parts * p + total % parts * p / parts;
-    std::int64_t low = boundary[p - 1];
-    std::int64_t high = num_nodes();
-    while (low < high) {  // first row with ptr[row] + row >= target
-      const std::int64_t middle = low + (high - low) / 2;
-      if (ptr[middle] + middle < target) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    boundary[p] = low;
-  }
-  return boundary;
-}
-
 Gso make_gso(const Graph& graph, const GsoOptions& options) {
   Csr matrix = make_matrix(graph, options);
   return Gso::from_csr(std::move(matrix.row_ptr), std::move(matrix.col), std::move(matrix.value),

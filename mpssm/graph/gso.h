@@ -72,10 +72,6 @@ class Gso {
   template <typename T>
   kernels::CsrView<T> transpose_view() const;  ///< A'
 
-  /// Row boundaries that cut the operator into `parts` pieces of about equal work (nonzeros plus
-  /// rows): [parts + 1], a function of the operator and `parts` alone.
-  std::vector<std::int64_t> balanced_rows(std::int64_t parts) const;
-
  private:
   struct Data;
   explicit Gso(std::shared_ptr<const Data> data);

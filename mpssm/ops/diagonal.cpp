@@ -119,9 +119,9 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
                    const at::Tensor& initial) {
   at::Tensor output =
       shape.all_outputs()
-          ? at::empty({shape.batch, shape.num_steps, shape.num_nodes(), shape.channels},
-                      input.options())
-          : at::empty({shape.batch, shape.num_nodes(), shape.channels}, input.options());
+          ? empty_tensor({shape.batch, shape.num_steps, shape.num_nodes(), shape.channels},
+                         input.options())
+          : empty_tensor({shape.batch, shape.num_nodes(), shape.channels}, input.options());
   const Slicing slicing = Slicing::make<T>(shape.channels, shape.batch);
   const SlicedSigma<T> sliced(sigma, slicing);
   const T* input_data = input.data_ptr<T>();
@@ -187,12 +187,13 @@ Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::
   Gradients out;
   const std::vector<std::int64_t> one_step = {shape.batch, shape.num_nodes(), shape.channels};
   if (wanted.input) {
-    out.input = shape.temporal
-                    ? at::empty({shape.batch, shape.num_steps, shape.num_nodes(), shape.channels},
-                                grad.options())
-                    : at::empty(one_step, grad.options());
+    out.input =
+        shape.temporal
+            ? empty_tensor({shape.batch, shape.num_steps, shape.num_nodes(), shape.channels},
+                           grad.options())
+            : empty_tensor(one_step, grad.options());
   }
-  if (wanted.initial) out.initial = at::empty(one_step, grad.options());
+  if (wanted.initial) out.initial = empty_tensor(one_step, grad.options());
   const Slicing slicing = Slicing::make<T>(shape.channels, shape.batch);
   const SlicedSigma<T> sliced(sigma, slicing);
   // One row per task, added up in a fixed order afterwards: the same bits for any number of

@@ -35,7 +35,7 @@ at::Tensor to_slices(const at::Tensor& x) {
   const std::int64_t channels = x.size(2);
   const std::int64_t lanes = lanes_for<T>(channels);
   const std::int64_t slices = (channels + lanes - 1) / lanes;
-  at::Tensor out = at::empty({x.size(0), slices, n, lanes}, x.options());
+  at::Tensor out = empty_tensor({x.size(0), slices, n, lanes}, x.options());
   const T* from = x.data_ptr<T>();
   T* to = out.data_ptr<T>();
   run_tasks(x.size(0) * slices, x.numel(), [&](std::int64_t task) {
@@ -56,7 +56,7 @@ at::Tensor from_slices(const at::Tensor& sliced, std::int64_t channels, const at
   const std::int64_t lanes = sliced.size(3);
   at::Tensor out = slices * lanes == channels
                        ? spare.view({sliced.size(0), n, channels})
-                       : at::empty({sliced.size(0), n, channels}, sliced.options());
+                       : empty_tensor({sliced.size(0), n, channels}, sliced.options());
   const T* from = sliced.data_ptr<T>();
   T* to = out.data_ptr<T>();
   run_tasks(sliced.size(0) * slices, sliced.numel(), [&](std::int64_t task) {
@@ -190,14 +190,14 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
   const std::vector<at::Tensor> powers = powers_for(w, moves);
   const at::Tensor c = to_slices<T>(input);
   at::Tensor s = c;
-  at::Tensor moved = at::empty_like(c);
+  at::Tensor moved = empty_tensor_like(c);
   std::size_t doublings = 0;
   for (const Move& move : moves) {
     power_into<T>(shape.gso.view<T>(), s, move.hops, moved);
     const at::Tensor& v = move.doubles ? powers[doublings++] : w;
     if (kept != nullptr) kept->push_back(s);
     const at::Tensor base = move.doubles ? s : c;
-    if (kept != nullptr || s.is_same(c)) s = at::empty_like(c);
+    if (kept != nullptr || s.is_same(c)) s = empty_tensor_like(c);
     times_w_into<T>(moved, v, kernels::Transpose::kNo, base, s);
   }
   return from_slices<T>(s, shape.channels, moved);
@@ -218,7 +218,7 @@ Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::
   at::Tensor grad_w = wants_w ? at::zeros_like(w) : at::Tensor();
   at::Tensor grad_c;  // of C through the increments
   at::Tensor g = to_slices<T>(grad);
-  at::Tensor h = at::empty_like(g);
+  at::Tensor h = empty_tensor_like(g);
   std::size_t doublings = powers.size();
   for (std::size_t i = moves.size(); i-- > 0;) {
     power_into<T>(shape.gso.transpose_view<T>(), g, moves[i].hops, h);
@@ -300,7 +300,7 @@ struct DoublingFunction : torch::autograd::Function<DoublingFunction> {
 template <typename T>
 at::Tensor power(const kernels::CsrView<T>& matrix, const at::Tensor& x, std::int64_t hops) {
   const at::Tensor sliced = to_slices<T>(x);
-  at::Tensor out = at::empty_like(sliced);
+  at::Tensor out = empty_tensor_like(sliced);
   power_into<T>(matrix, sliced, hops, out);
   return from_slices<T>(out, x.size(2), sliced);
 }

@@ -24,7 +24,7 @@ void for_numbers(std::int64_t count, const Body& body) {
 }
 
 at::Tensor forward(const at::Tensor& x) {
-  at::Tensor y = at::empty_like(x);
+  at::Tensor y = empty_tensor_like(x);
   const float* from = x.data_ptr<float>();
   float* to = y.data_ptr<float>();
   for_numbers(x.numel(),
@@ -44,7 +44,7 @@ struct GeluFunction : torch::autograd::Function<GeluFunction> {
                                 "gelu: gives first derivatives only (create_graph)");
     const at::Tensor x = context->get_saved_variables()[0];
     const at::Tensor grad = grads[0].contiguous();
-    at::Tensor out = at::empty_like(x);
+    at::Tensor out = empty_tensor_like(x);
     const float* x_data = x.data_ptr<float>();
     const float* grad_data = grad.data_ptr<float>();
     float* to = out.data_ptr<float>();

@@ -64,6 +64,14 @@ T* thread_scratch(std::int64_t count) {
   return static_cast<T*>(buffer.memory.get());
 }
 
+/// at::empty, with large pages for large tensors where the system leaves that to the program: a
+/// training step allocates its activations anew each time, and page by page that costs as much as
+/// some kernels. Defined in runtime.cpp.
+at::Tensor empty_tensor(at::IntArrayRef sizes, const at::TensorOptions& options);
+inline at::Tensor empty_tensor_like(const at::Tensor& x) {
+  return empty_tensor(x.sizes(), x.options());
+}
+
 /// y[b] = A x[b] (+ add[b]) for tensors of shape [B, N, C] whose last two axes are contiguous; A is
 /// `matrix`. Rows are shared out by work. No autograd. Defined in spmm.cpp.
 template <typename T>

@@ -41,7 +41,7 @@ struct Forward {
 Forward forward(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift,
                 double epsilon) {
   const std::int64_t rows = x.numel() / x.size(-1);
-  Forward out{at::empty_like(x), at::empty({rows}, x.options()), at::empty({rows}, x.options())};
+  Forward out{empty_tensor_like(x), at::empty({rows}, x.options()), at::empty({rows}, x.options())};
   with_real_type(x, [&](auto zero) {
     using T = decltype(zero);
     const auto args = make_args<T>(x, scale, out.mean, out.inverse, epsilon);
@@ -72,7 +72,7 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
     const at::Tensor grad = grads[0].contiguous();
     const std::int64_t rows = x.numel() / x.size(-1);
     const std::int64_t tasks = num_tasks(rows);
-    at::Tensor grad_x = at::empty_like(x);
+    at::Tensor grad_x = empty_tensor_like(x);
     at::Tensor sums = at::zeros({2, tasks, x.size(-1)}, x.options());
     with_real_type(x, [&](auto zero) {
       using T = decltype(zero);

@@ -21,7 +21,7 @@ constexpr std::int64_t kTaskRows = 192;
 at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   std::vector<std::int64_t> shape(x.sizes().begin(), x.sizes().end());
   shape.back() = weight.size(0);
-  at::Tensor y = at::empty(shape, x.options());
+  at::Tensor y = empty_tensor(shape, x.options());
   matmul_into(x, weight, Transpose::kYes, bias, y);
   return y;
 }
@@ -44,7 +44,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     const at::Tensor rows = grad.view({-1, grad.size(-1)});
     at::Tensor grad_x, grad_weight, grad_bias;
     if (context->needs_input_grad(0)) {
-      grad_x = at::empty_like(x);
+      grad_x = empty_tensor_like(x);
       matmul_into(grad, weight, Transpose::kNo, {}, grad_x);
     }
     if (context->needs_input_grad(1)) {

@@ -6,11 +6,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <stdexcept>
 
 #include "mpssm/graph/spectrum.h"
-#include "mpssm/kernels/recurrence.h"
+#include "mpssm/ops/runtime.h"
 
 namespace mpssm::ops {
 namespace {
@@ -111,22 +110,20 @@ std::int64_t plan_memory(Plan plan, const graph::Gso& gso, const PlanQuery& quer
   const std::int64_t output = query.outputs == Outputs::kAll ? query.num_steps * state : state;
   const bool sequence = query.temporal || query.outputs == Outputs::kAll;
   switch (plan) {
-    case Plan::kDoubling: {
-      const std::int64_t moves = num_moves(query.num_steps);
-      return state + (query.training ? moves + 2 : 2) * state;
-    }
+    case Plan::kDoubling:
+      // Forward holds C, S and one buffer; training keeps S before each move and has five buffers.
+      return (query.training ? num_moves(query.num_steps) + 5 : 3) * state;
     case Plan::kDiagonal: {
-      // A thread holds a handful of slices; twice as many threads as slices never run.
-      const std::int64_t slices = 5 * state;
-      const std::int64_t slice_rows = 5 * gso.num_nodes() * 128;
-      return output + std::min(slices, 2 * slice_rows) +
+      // A thread holds up to five slices; training adds the gradient of the input.
+      const std::int64_t slices = num_threads() * 5 * gso.num_nodes() * 128;
+      return output + std::min(5 * state, slices) +
              (query.training ? (query.temporal ? query.num_steps : 1) * state : 0);
     }
     case Plan::kSpectral:
       return output + (sequence ? query.num_steps : 1) * state * (query.training ? 3 : 2) +
              4 * query.element_size * graph::eigen_basis_nonzeros(gso);
     default:
-      return output + (query.training ? query.num_steps * state : 0) + 3 * state;
+      return output + (query.training ? query.num_steps + 6 : 3) * state;
   }
 }
 

@@ -3,16 +3,20 @@
 
 #include <atomic>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <sched.h>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <sys/mman.h>
 
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include "mpssm/kernels/simd.h"
+#include "mpssm/ops/launch.h"
 
 namespace mpssm::ops {
 namespace {
@@ -53,6 +57,20 @@ void set_num_threads(std::int64_t num_threads) {
 std::int64_t num_threads() {
   ensure_runtime();
   return at::get_num_threads();
+}
+
+at::Tensor empty_tensor(at::IntArrayRef sizes, const at::TensorOptions& options) {
+  at::Tensor tensor = at::empty(sizes, options);
+  constexpr std::uintptr_t kLargePage = std::uintptr_t{1} << 21;
+  const std::size_t bytes = tensor.nbytes();
+  if (bytes >= 2 * kLargePage) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data_ptr());
+    const std::uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
+    const std::uintptr_t last = (begin + bytes) / kLargePage * kLargePage;
+    // Only advice: an error changes nothing.
+    if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  }
+  return tensor;
 }
 
 void ensure_runtime() {

@@ -75,7 +75,7 @@ class SigmaSums {
 template <typename T>
 at::Tensor change_basis(const kernels::CsrView<T>& basis, const at::Tensor& x) {
   const at::Tensor flat = x.view({-1, x.size(-2), x.size(-1)});
-  at::Tensor out = at::empty_like(flat);
+  at::Tensor out = empty_tensor_like(flat);
   spmm_into<T>(basis, flat, {}, out);
   return out.view(x.sizes());
 }
@@ -141,7 +141,7 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
   if (initial.defined()) modes.initial = change_basis<T>(to_modes, initial);
 
   if (!is_sequence(shape)) {
-    at::Tensor z = at::empty_like(modes.input);
+    at::Tensor z = empty_tensor_like(modes.input);
     const auto args = series_args<T>(shape, basis, parts, modes.input, modes.initial);
     T* z_data = z.data_ptr<T>();
     for_modes(shape, 64 + 8 * shape.batch, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
@@ -187,12 +187,12 @@ Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::
   SigmaSums sums(shape, wants_sigma);
   const at::Tensor grad_modes = change_basis<T>(basis.transpose_view<T>(), grad);
   at::Tensor grad_initial;
-  if (wants_initial) grad_initial = at::empty_like(modes.initial);
+  if (wants_initial) grad_initial = empty_tensor_like(modes.initial);
   T* initial_data = wants_initial ? grad_initial.data_ptr<T>() : nullptr;
 
   Gradients out;
   if (!is_sequence(shape)) {
-    at::Tensor grad_input = at::empty_like(grad_modes);
+    at::Tensor grad_input = empty_tensor_like(grad_modes);
     const auto args = series_args<T>(shape, basis, parts, modes.input, modes.initial);
     const T* grad_data = grad_modes.data_ptr<T>();
     T* input_data = grad_input.data_ptr<T>();

@@ -48,7 +48,7 @@ struct SpmmFunction : torch::autograd::Function<SpmmFunction> {
     context->saved_data["gso"] =
         c10::IValue::make_capsule(c10::make_intrusive<SavedGso>(gso, side));
     const at::Tensor flat = x.contiguous().view({-1, x.size(-2), x.size(-1)});
-    at::Tensor y = at::empty_like(flat);
+    at::Tensor y = empty_tensor_like(flat);
     with_real_type(x, [&](auto zero) {
       using T = decltype(zero);
       spmm_into<T>(side == Side::kForward ? gso.view<T>() : gso.transpose_view<T>(), flat, {}, y);

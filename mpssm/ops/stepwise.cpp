@@ -35,7 +35,7 @@ class StateWeight {
       at::Tensor out = at::view_as_real(pairs(h) * w_.conj()).view(h.sizes());
       return add.defined() ? out.add_(add) : out;
     }
-    at::Tensor out = at::empty_like(h);
+    at::Tensor out = empty_tensor_like(h);
     matmul_into(h, w_, kernels::Transpose::kYes, add.defined() ? add.contiguous() : at::Tensor(),
                 out);
     return out;
@@ -75,7 +75,7 @@ at::Tensor forward(const ProblemShape& shape, const graph::Gso& gso, const at::T
   const auto input_at = [&](std::int64_t t) { return shape.temporal ? input.select(1, t) : input; };
   at::Tensor states;
   if (keep == Keep::kEveryState) {
-    states = at::empty({shape.batch, shape.num_steps, n, shape.channels}, input.options());
+    states = empty_tensor({shape.batch, shape.num_steps, n, shape.channels}, input.options());
   }
   at::Tensor product;  // X W, one buffer for all steps
   at::Tensor spare;    // the state before last: reused
@@ -92,10 +92,11 @@ at::Tensor forward(const ProblemShape& shape, const graph::Gso& gso, const at::T
       x = next;
       continue;
     }
-    if (!product.defined()) product = at::empty({shape.batch, n, shape.channels}, input.options());
+    if (!product.defined())
+      product = empty_tensor({shape.batch, n, shape.channels}, input.options());
     w.times(x, product);
     if (!next.defined()) {
-      next = spare.defined() ? spare : at::empty_like(product);
+      next = spare.defined() ? spare : empty_tensor_like(product);
       // Neither the input nor the caller's X(0) may be written to.
       spare = t >= (initial.defined() ? 1 : 2) ? x : at::Tensor();
     }
@@ -151,11 +152,11 @@ Gradients backward(const ProblemShape& shape, const graph::Gso& gso, const at::T
   if (wanted.input) {
     out.input =
         shape.temporal
-            ? at::empty({shape.batch, steps, shape.num_nodes(), shape.channels}, grad.options())
+            ? empty_tensor({shape.batch, steps, shape.num_nodes(), shape.channels}, grad.options())
             : at::zeros({shape.batch, shape.num_nodes(), shape.channels}, grad.options());
   }
   at::Tensor lambda = shape.all_outputs() ? grad.select(1, steps - 1).contiguous() : grad;
-  at::Tensor h = at::empty_like(lambda);
+  at::Tensor h = empty_tensor_like(lambda);
   at::Tensor product;
   for (std::int64_t t = steps - 1; t >= 0; --t) {
     if (wanted.input) {
@@ -168,7 +169,7 @@ Gradients backward(const ProblemShape& shape, const graph::Gso& gso, const at::T
     const at::Tensor before = t > 0 ? states.select(1, t - 1) : initial;  // X(t) of step t -> t+1
     if (!before.defined()) break;
     if (wanted.values) {
-      if (!product.defined()) product = at::empty_like(lambda);
+      if (!product.defined()) product = empty_tensor_like(lambda);
       w.times(before, product);
       add_value_gradient<T>(gso, lambda, product, out.values);
     }

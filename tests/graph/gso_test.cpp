@@ -100,7 +100,6 @@ TEST(Gso, OnNoNodesIsEmpty) {
     EXPECT_TRUE(gso.is_symmetric());
     EXPECT_EQ(gso.view<float>().num_rows, 0);
     EXPECT_THAT(gso.graph_ptr(), ElementsAre(0, 0));
-    EXPECT_THAT(gso.balanced_rows(2), ElementsAre(0, 0, 0));
   }
 }
 
@@ -278,37 +277,6 @@ TEST(Gso, OfABatchIsBlockDiagonal) {
     }
     EXPECT_EQ(view_of(batch), expected);
   }
-}
-
-TEST(Gso, BalancedRowsCutEqualWork) {
-  const Gso gso = make_gso(make_barabasi_albert(2000, 3, 1));
-  std::int64_t widest = 0;
-  for (std::int64_t i = 0; i < gso.num_nodes(); ++i) {
-    widest = std::max(widest, gso.row_ptr()[i + 1] - gso.row_ptr()[i] + 1);
-  }
-  for (const std::int64_t parts : {1, 2, 3, 7, 16}) {
-    const std::vector<std::int64_t> cut = gso.balanced_rows(parts);
-    ASSERT_EQ(std::ssize(cut), parts + 1);
-    EXPECT_EQ(cut.front(), 0);
-    EXPECT_EQ(cut.back(), gso.num_nodes());
-    EXPECT_TRUE(std::ranges::is_sorted(cut));
-    for (std::int64_t p = 0; p < parts; ++p) {
-      const std::int64_t work =
-          gso.row_ptr()[cut[p + 1]] - gso.row_ptr()[cut[p]] + cut[p + 1] - cut[p];
-      EXPECT_LE(work, (gso.num_nonzeros() + gso.num_nodes()) / parts + widest);
-    }
-  }
-}
-
-TEST(Gso, BalancedRowsMayExceedTheRows) {
-  const std::vector<std::int64_t> cut = make_gso(make_path(2)).balanced_rows(5);
-  EXPECT_EQ(cut.size(), 6u);
-  EXPECT_EQ(cut.front(), 0);
-  EXPECT_EQ(cut.back(), 2);
-  EXPECT_TRUE(std::ranges::is_sorted(cut));
-  EXPECT_THAT([] { Gso().balanced_rows(0); },
-              ThrowsMessage<std::invalid_argument>(
-                  StrEq("Gso::balanced_rows: expected parts >= 1, got 0")));
 }
 
 TEST(Gso, KindsHaveNames) {
