@@ -294,8 +294,7 @@ struct DiagonalFunction : torch::autograd::Function<DiagonalFunction> {
     at::Tensor output = with_real_type(input, [&](auto zero) {
       return ops::forward<decltype(zero)>(shape, input, sigma, initial);
     });
-    context->saved_data["shape"] =
-        c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(shape));
+    save_shape(context, shape);
     const bool keep = sigma.requires_grad();
     context->save_for_backward({sigma, keep ? (shape.all_outputs() ? output : input) : at::Tensor(),
                                 keep ? initial : at::Tensor()});
@@ -305,15 +304,13 @@ struct DiagonalFunction : torch::autograd::Function<DiagonalFunction> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list grads) {
     check_single_backward("diagonal");
-    const auto saved =
-        c10::static_intrusive_pointer_cast<SavedShape>(context->saved_data["shape"].toCapsule());
+    const ProblemShape shape = saved_shape(context);
     const auto tensors = context->get_saved_variables();
     const Wanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
                         context->needs_input_grad(2)};
     const at::Tensor grad = grads[0].contiguous();
     Gradients out = with_real_type(grad, [&](auto zero) {
-      return ops::backward<decltype(zero)>(saved->shape, grad, tensors[0], tensors[1], tensors[2],
-                                           wanted);
+      return ops::backward<decltype(zero)>(shape, grad, tensors[0], tensors[1], tensors[2], wanted);
     });
     return {out.input, out.sigma, out.initial, {}};
   }

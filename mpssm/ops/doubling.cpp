@@ -272,8 +272,7 @@ struct DoublingFunction : torch::autograd::Function<DoublingFunction> {
     at::Tensor output = with_real_type(input, [&](auto zero) {
       return ops::forward<decltype(zero)>(shape, input, w_state, &kept);
     });
-    context->saved_data["shape"] =
-        c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(shape));
+    save_shape(context, shape);
     if (!w_state.requires_grad()) kept.clear();
     kept.push_back(w_state);
     context->save_for_backward(std::move(kept));
@@ -283,14 +282,13 @@ struct DoublingFunction : torch::autograd::Function<DoublingFunction> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list grads) {
     check_single_backward("doubling");
-    const auto saved =
-        c10::static_intrusive_pointer_cast<SavedShape>(context->saved_data["shape"].toCapsule());
+    const ProblemShape shape = saved_shape(context);
     std::vector<at::Tensor> kept = context->get_saved_variables();
     const at::Tensor w_state = kept.back();
     kept.pop_back();
     const at::Tensor grad = grads[0].contiguous();
     Gradients out = with_real_type(grad, [&](auto zero) {
-      return ops::backward<decltype(zero)>(saved->shape, grad, w_state, kept,
+      return ops::backward<decltype(zero)>(shape, grad, w_state, kept,
                                            context->needs_input_grad(1));
     });
     return {out.input, out.w, {}};
@@ -309,8 +307,7 @@ at::Tensor power(const kernels::CsrView<T>& matrix, const at::Tensor& x, std::in
 struct PowerFunction : torch::autograd::Function<PowerFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                             const ProblemShape& shape) {
-    context->saved_data["shape"] =
-        c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(shape));
+    save_shape(context, shape);
     return with_real_type(x, [&](auto zero) {
       using T = decltype(zero);
       return power<T>(shape.gso.view<T>(), x, shape.num_steps);
@@ -320,12 +317,11 @@ struct PowerFunction : torch::autograd::Function<PowerFunction> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list grads) {
     check_single_backward("doubling");
-    const auto saved =
-        c10::static_intrusive_pointer_cast<SavedShape>(context->saved_data["shape"].toCapsule());
+    const ProblemShape shape = saved_shape(context);
     const at::Tensor grad = grads[0].contiguous();
     at::Tensor out = with_real_type(grad, [&](auto zero) {
       using T = decltype(zero);
-      return power<T>(saved->shape.gso.template transpose_view<T>(), grad, saved->shape.num_steps);
+      return power<T>(shape.gso.template transpose_view<T>(), grad, shape.num_steps);
     });
     return {out, {}};
   }

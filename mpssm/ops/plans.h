@@ -4,10 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #include <ATen/core/Tensor.h>
-#include <torch/custom_class.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "mpssm/graph/gso.h"
 #include "mpssm/ops/plan.h"
@@ -42,11 +41,9 @@ at::Tensor run_doubling(const Problem& problem);
 at::Tensor run_diagonal(const Problem& problem);
 at::Tensor run_spectral(const Problem& problem);
 
-/// Carries a ProblemShape from an autograd function's forward to its backward.
-struct SavedShape : torch::CustomClassHolder {
-  explicit SavedShape(ProblemShape shape_in) : shape(std::move(shape_in)) {}
-  ProblemShape shape;
-};
+/// Carry a ProblemShape from an autograd function's forward to its backward.
+void save_shape(torch::autograd::AutogradContext* context, const ProblemShape& shape);
+ProblemShape saved_shape(torch::autograd::AutogradContext* context);
 
 /// Autograd functions take no undefined tensors: an absent one goes in empty and comes out
 /// undefined.

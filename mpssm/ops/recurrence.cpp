@@ -2,6 +2,7 @@
 #include "mpssm/ops/recurrence.h"
 
 #include <ATen/ATen.h>
+#include <torch/custom_class.h>
 
 #include "mpssm/ops/plans.h"
 #include "mpssm/ops/reference.h"
@@ -11,6 +12,12 @@ namespace mpssm::ops {
 namespace {
 
 enum class Mode { kStatic, kTemporal };
+
+/// The form in which torch stores what is not a tensor.
+struct SavedShape : torch::CustomClassHolder {
+  explicit SavedShape(ProblemShape shape_in) : shape(std::move(shape_in)) {}
+  ProblemShape shape;
+};
 
 std::string describe(const at::Tensor& tensor) {
   return tensor.defined() ? c10::str(tensor.sizes()) : std::string("an undefined tensor");
@@ -148,6 +155,15 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
 }
 
 }  // namespace
+
+void save_shape(torch::autograd::AutogradContext* context, const ProblemShape& shape) {
+  context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(shape));
+}
+
+ProblemShape saved_shape(torch::autograd::AutogradContext* context) {
+  return c10::static_intrusive_pointer_cast<SavedShape>(context->saved_data["shape"].toCapsule())
+      ->shape;
+}
 
 void check_single_backward(const char* plan) {
   TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(), "recurrence: plan ", plan,

@@ -236,8 +236,7 @@ struct SpectralFunction : torch::autograd::Function<SpectralFunction> {
     at::Tensor output = with_real_type(input, [&](auto zero) {
       return ops::forward<decltype(zero)>(shape, input, sigma, initial, modes);
     });
-    context->saved_data["shape"] =
-        c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(shape));
+    save_shape(context, shape);
     if (is_sequence(shape)) modes.input = at::Tensor();
     context->save_for_backward({sigma, modes.input, modes.initial, modes.states});
     return output;
@@ -246,13 +245,12 @@ struct SpectralFunction : torch::autograd::Function<SpectralFunction> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list grads) {
     check_single_backward("spectral");
-    const auto saved =
-        c10::static_intrusive_pointer_cast<SavedShape>(context->saved_data["shape"].toCapsule());
+    const ProblemShape shape = saved_shape(context);
     const auto tensors = context->get_saved_variables();
     const Modes modes{tensors[1], tensors[2], tensors[3]};
     const at::Tensor grad = grads[0].contiguous();
     Gradients out = with_real_type(grad, [&](auto zero) {
-      return ops::backward<decltype(zero)>(saved->shape, grad, tensors[0], modes,
+      return ops::backward<decltype(zero)>(shape, grad, tensors[0], modes,
                                            context->needs_input_grad(1),
                                            context->needs_input_grad(2));
     });

@@ -194,7 +194,7 @@ struct StepwiseFunction : torch::autograd::Function<StepwiseFunction> {
     });
     ProblemShape kept = shape;
     kept.gso = gso;
-    context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(kept));
+    save_shape(context, kept);
     context->save_for_backward({w_state, states, initial});
     if (shape.all_outputs()) return states;
     return states.select(1, shape.num_steps - 1).clone();
@@ -203,15 +203,14 @@ struct StepwiseFunction : torch::autograd::Function<StepwiseFunction> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list grads) {
     check_single_backward("stepwise");
-    const auto saved =
-        c10::static_intrusive_pointer_cast<SavedShape>(context->saved_data["shape"].toCapsule());
+    const ProblemShape shape = saved_shape(context);
     const auto tensors = context->get_saved_variables();
     const Wanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
                         context->needs_input_grad(2), context->needs_input_grad(3)};
     const at::Tensor grad = grads[0].contiguous();
     Gradients out = with_real_type(grad, [&](auto zero) {
-      return ops::backward<decltype(zero)>(saved->shape, saved->shape.gso, grad, tensors[0],
-                                           tensors[1], tensors[2], wanted);
+      return ops::backward<decltype(zero)>(shape, shape.gso, grad, tensors[0], tensors[1],
+                                           tensors[2], wanted);
     });
     return {out.input, out.w_state, out.initial, out.values, {}};
   }
