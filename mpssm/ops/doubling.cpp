@@ -19,9 +19,8 @@
 namespace mpssm::ops {
 namespace {
 
-// Everything between the first and the last line of a pass lives in slices of channels, [B, S, N,
-// L] with S L
-// >= C: the hops want it that way, and the dense products do not mind (kernels/matmul.h).
+// Inside a pass everything lives in slices of channels, [B, S, N, L] with S L >= C: the hops want
+// it that way, and the dense products do not mind (kernels/matmul.h).
 
 /// Lanes of a slice: at least a panel of the dense product, no more than the channels need.
 template <typename T>
@@ -55,7 +54,7 @@ at::Tensor from_slices(const at::Tensor& sliced, std::int64_t channels, const at
   const std::int64_t n = sliced.size(2);
   const std::int64_t lanes = sliced.size(3);
   at::Tensor out = slices * lanes == channels
-                       ? spare.view({sliced.size(0), n, channels})
+                       ? at::_unsafe_view(spare, {sliced.size(0), n, channels})
                        : empty_tensor({sliced.size(0), n, channels}, sliced.options());
   const T* from = sliced.data_ptr<T>();
   T* to = out.data_ptr<T>();

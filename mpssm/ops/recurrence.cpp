@@ -150,8 +150,15 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
   std::vector<std::int64_t> shape_out(leading.begin(), leading.end());
   if (options.outputs == Outputs::kAll) shape_out.push_back(num_steps);
   shape_out.insert(shape_out.end(), {n, channels});
-  out = out.view(shape_out);
-  return {out, options.outputs == Outputs::kAll ? out.select(-3, num_steps - 1) : out};
+  if (options.outputs == Outputs::kAll) {
+    // Plans keep these for their backward pass: a true view lets torch notice if they are changed.
+    out = out.view(shape_out);
+    return {out, out.select(-3, num_steps - 1)};
+  }
+  // Nobody else holds the last state, and as a view of a custom function's output it could not be
+  // changed in place by the caller.
+  out = at::_unsafe_view(out, shape_out);
+  return {out, out};
 }
 
 }  // namespace

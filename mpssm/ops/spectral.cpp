@@ -77,7 +77,7 @@ at::Tensor change_basis(const kernels::CsrView<T>& basis, const at::Tensor& x) {
   const at::Tensor flat = x.view({-1, x.size(-2), x.size(-1)});
   at::Tensor out = empty_tensor_like(flat);
   spmm_into<T>(basis, flat, {}, out);
-  return out.view(x.sizes());
+  return at::_unsafe_view(out, x.sizes());
 }
 
 template <typename T>

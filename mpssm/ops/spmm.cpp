@@ -53,7 +53,7 @@ struct SpmmFunction : torch::autograd::Function<SpmmFunction> {
       using T = decltype(zero);
       spmm_into<T>(side == Side::kForward ? gso.view<T>() : gso.transpose_view<T>(), flat, {}, y);
     });
-    return y.view(x.sizes());
+    return at::_unsafe_view(y, x.sizes());
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list grads) {

@@ -301,6 +301,25 @@ TEST(Recurrence, ArgumentsAreLeftAlone) {
   }
 }
 
+TEST(Recurrence, ResultsCanBeChangedInPlaceAndStillDifferentiated) {
+  const auto gso = graph::make_gso(graph::make_random_connected(13, 24, 3));
+  for (const Case& each : all_cases()) {
+    // All outputs may be kept for the backward pass, and torch then says so.
+    if (each.outputs == Outputs::kAll) continue;
+    SCOPED_TRACE(describe(each));
+    const auto u = each.input == Input::kStatic ? torch::ones({13, 32}) : torch::ones({3, 13, 32});
+    const auto w = is_diagonal(each.plan) ? random_sigma(16, torch::kFloat)
+                                          : random_dense_w(32, torch::kFloat);
+    auto leaf = u.clone().requires_grad_();
+    auto out = run(each, gso, leaf, w, 3, torch::ones({13, 32}), each.plan);
+    out.mul_(2);
+    out.sum().backward();
+    auto plain = u.clone().requires_grad_();
+    (2 * run(each, gso, plain, w, 3, torch::ones({13, 32}), Plan::kReference)).sum().backward();
+    EXPECT_TRUE(close(leaf.grad(), plain.grad(), 1e-4));
+  }
+}
+
 TEST(Recurrence, OneAndTwoThreadsGiveTheSameBits) {
   const auto gso = graph::make_gso(graph::make_random_connected(3000, 5000, 3));
   const auto threads = num_threads();
