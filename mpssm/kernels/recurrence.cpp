@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mpssm::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// How many entries ahead of the one in use a source row is asked for: about as many lines as one core
-// can have in flight.
+// How many entries ahead of the one in use a source row is asked for: about as many lines as one
+// core can have in flight.
 inline constexpr std::int64_t kPrefetchEntries = 16;
 
 /// A row of `kLanes` numbers as vectors that never straddle its two halves.
