@@ -18,7 +18,7 @@ struct ModeScanArgs {
   const double* sigma_re = nullptr;  // [channels]
   const double* sigma_im = nullptr;
   const T* initial = nullptr;  // z_0: [batch][rows][2 channels], optional
-  T* scratch = nullptr;        // [4 channels], one per caller
+  T* scratch = nullptr;        // [2 channels], one per caller
 };
 
 /// Turns v into z in place, rows [row_begin, row_end).

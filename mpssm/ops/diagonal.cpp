@@ -9,7 +9,6 @@
 // When every output has a gradient, P takes G(t) in at each step and the stored outputs take the
 // place of C.
 #include <algorithm>
-#include <complex>
 #include <vector>
 
 #include <ATen/ATen.h>

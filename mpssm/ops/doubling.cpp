@@ -6,6 +6,7 @@
 // Both are S' = base + (A^h S) V with V a power of W. Backward, with H = (A')^h G:
 //   grad S = H V' (+ G when the base is S),   grad V = S' H,   grad C += G when the base is C,
 // so only the S before each move are kept.
+#include <algorithm>
 #include <bit>
 #include <vector>
 

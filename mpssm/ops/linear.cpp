@@ -2,6 +2,7 @@
 #include "mpssm/ops/linear.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
