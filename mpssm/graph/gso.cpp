@@ -305,6 +305,28 @@ Gso make_gso(const Graph& graph, const GsoOptions& options) {
                        {graph.graph_ptr().begin(), graph.graph_ptr().end()}, options.kind);
 }
 
+Gso select_graphs(const Gso& batch, std::span<const std::int64_t> graphs) {
+  Csr part;
+  std::vector<std::int64_t> graph_ptr = {0};
+  for (const std::int64_t g : graphs) {
+    if (g < 0 || g >= batch.num_graphs()) {
+      throw std::out_of_range("select_graphs: expected graphs below " +
+                              std::to_string(batch.num_graphs()) + ", got " + std::to_string(g));
+    }
+    const std::int64_t first = batch.graph_ptr()[g];
+    const std::int64_t shift = graph_ptr.back() - first;
+    for (std::int64_t i = first; i < batch.graph_ptr()[g + 1]; ++i) {
+      for (std::int64_t e = batch.row_ptr()[i]; e < batch.row_ptr()[i + 1]; ++e) {
+        part.push_back(batch.col()[e] + shift, batch.values<double>()[e]);
+      }
+      part.end_row();
+    }
+    graph_ptr.push_back(part.num_rows());
+  }
+  return Gso::from_csr(std::move(part.row_ptr), std::move(part.col), std::move(part.value),
+                       std::move(graph_ptr), batch.kind());
+}
+
 std::string_view to_string(GsoKind kind) {
   for (const auto& [known, name] : kKindNames) {
     if (known == kind) return name;

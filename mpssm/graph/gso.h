@@ -83,6 +83,10 @@ class Gso {
 /// of degree zero gets a zero row. Throws std::invalid_argument for kCustom (use Gso::from_csr).
 Gso make_gso(const Graph& graph, const GsoOptions& options = {});
 
+/// The operator of some graphs of a batch, in the order given (a graph may come twice). Throws
+/// std::out_of_range if the batch has no such graph.
+Gso select_graphs(const Gso& batch, std::span<const std::int64_t> graphs);
+
 /// The name used in configs and messages ("sym_normalized", "random_walk", ...), and back.
 /// gso_kind_from_name throws std::invalid_argument listing the names it knows.
 std::string_view to_string(GsoKind kind);

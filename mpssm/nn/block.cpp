@@ -6,6 +6,7 @@
 #include <torch/nn/init.h>
 #include <torch/types.h>
 
+#include "mpssm/ops/dropout.h"
 #include "mpssm/ops/linear.h"
 #include "mpssm/ops/recurrence.h"
 
@@ -50,7 +51,7 @@ torch::Tensor BlockImpl::decode(const torch::Tensor& x) {
   const torch::Tensor state = w_out.defined() ? torch::matmul(x, w_out) : x;
   torch::Tensor hidden = activate(
       options_.activation, ops::linear(state_norm->forward(state), mlp_in->weight, mlp_in->bias));
-  if (options_.dropout > 0.0) hidden = torch::dropout(hidden, options_.dropout, is_training());
+  if (is_training()) hidden = ops::dropout(hidden, options_.dropout);
   return ops::linear(hidden, mlp_out->weight, mlp_out->bias);
 }
 

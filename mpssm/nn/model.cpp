@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include <torch/nn/init.h>
 #include <torch/types.h>
 
+#include "mpssm/ops/dropout.h"
 #include "mpssm/ops/linear.h"
 
 namespace mpssm::nn {
@@ -62,14 +64,27 @@ ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
         register_module("readout_" + std::to_string(i), torch::nn::Linear(width, next)));
     width = next;
   }
+  if (options.num_embedded_nodes > 0) {
+    node_embedding_ = register_parameter("node_embedding",
+                                         torch::randn({options.num_embedded_nodes, hidden}) * 0.1);
+  }
+  if (options.skip_steps > 0) {
+    TORCH_CHECK_VALUE(options.readout == Readout::kForecast,
+                      "Model: skip_steps needs readout forecast");
+    skip_ = register_module(
+        "skip", torch::nn::Linear(options.skip_steps * options.in_channels, options.out_channels));
+    torch::nn::init::zeros_(skip_->weight);
+    torch::nn::init::zeros_(skip_->bias);
+  }
 }
 
 torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Gso& gso) {
   torch::Tensor h = ops::linear(x, encoder_->weight, encoder_->bias);
+  if (node_embedding_.defined()) h = h + node_embedding_;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const ops::Outputs outputs = outputs_of(options_, static_cast<std::int64_t>(i));
     torch::Tensor y = blocks_[i]->forward(norms_[i]->forward(h), gso, options_.mode, outputs);
-    if (options_.dropout > 0.0) y = torch::dropout(y, options_.dropout, is_training());
+    if (is_training()) y = ops::dropout(y, options_.dropout);
     if (!options_.residual) {
       h = y;
       continue;
@@ -90,6 +105,12 @@ torch::Tensor ModelImpl::read_out(torch::Tensor h, const graph::Gso& gso) {
   return h;
 }
 
+torch::Tensor ModelImpl::skip(const torch::Tensor& x) {
+  const torch::Tensor last =
+      x.slice(/*dim=*/-3, x.size(-3) - options_.skip_steps).transpose(-3, -2);  // [..., N, T, in]
+  return ops::linear(last.flatten(-2).contiguous(), skip_->weight, skip_->bias);
+}
+
 torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Gso& gso) {
   const bool temporal = options_.mode == Mode::kTemporal;
   TORCH_CHECK_VALUE(x.defined() && x.dim() >= (temporal ? 3 : 2) && x.size(-2) == gso.num_nodes() &&
@@ -98,7 +119,15 @@ torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Gso& gso) 
                     temporal ? "[..., T, N=" : "[..., N=", gso.num_nodes(),
                     ", in_channels=", options_.in_channels, "], got ",
                     x.defined() ? c10::str(x.sizes()) : "an undefined tensor");
-  return read_out(embed(x, gso), gso);
+  TORCH_CHECK_VALUE(
+      options_.num_embedded_nodes == 0 || options_.num_embedded_nodes == gso.num_nodes(),
+      "Model: has embeddings of ", options_.num_embedded_nodes, " nodes, got a graph of ",
+      gso.num_nodes());
+  TORCH_CHECK_VALUE(options_.skip_steps == 0 || x.size(-3) >= options_.skip_steps,
+                    "Model: expected at least skip_steps=", options_.skip_steps, " steps, got ",
+                    x.size(-3));
+  const torch::Tensor y = read_out(embed(x, gso), gso);
+  return skip_.is_empty() ? y : y + skip(x);
 }
 
 std::int64_t num_parameters(const torch::nn::Module& module) {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include <torch/nn/module.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 
 #include "mpssm/graph/gso.h"
 #include "mpssm/nn/block.h"
+#include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/norm.h"
 #include "mpssm/ops/pool.h"
 
@@ -42,6 +42,11 @@ struct ModelOptions {
   /// each.
   std::int64_t readout_layers = 1;
   Activation readout_activation = Activation::kGelu;
+  /// A learned vector per node added to H at the start; 0: none. Binds the model to one graph.
+  std::int64_t num_embedded_nodes = 0;
+  /// kForecast: a linear map from the last so many steps of x straight to the output, started at
+  /// zero; 0: none.
+  std::int64_t skip_steps = 0;
   ops::Plan plan = ops::Plan::kAuto;
 };
 
@@ -50,11 +55,11 @@ struct ModelOptions {
 /// Static:   x [..., N, in]    -> [..., N, out], or [G, out] for kGraph (x then [N, in]).
 /// Temporal: x [..., T, N, in] -> [..., T, N, out], or [..., N, out] for kForecast.
 /// Stacking s blocks of k hops lets a node see s k hops.
-class ModelImpl : public torch::nn::Module {
+class ModelImpl : public GraphModule {
  public:
   explicit ModelImpl(const ModelOptions& options);
 
-  torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso);
+  torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso) override;
 
   const ModelOptions& options() const { return options_; }
   const std::vector<Block>& blocks() const { return blocks_; }
@@ -63,6 +68,7 @@ class ModelImpl : public torch::nn::Module {
   /// H after all blocks: [..., N, hidden] or [..., T, N, hidden].
   torch::Tensor embed(const torch::Tensor& x, const graph::Gso& gso);
   torch::Tensor read_out(torch::Tensor h, const graph::Gso& gso);
+  torch::Tensor skip(const torch::Tensor& x);
 
   ModelOptions options_;
   torch::nn::Linear encoder_{nullptr};
@@ -70,6 +76,8 @@ class ModelImpl : public torch::nn::Module {
   std::vector<Block> blocks_;
   Norm final_norm_{nullptr};
   std::vector<torch::nn::Linear> readout_;
+  torch::Tensor node_embedding_;     // [N, hidden], undefined if not wanted
+  torch::nn::Linear skip_{nullptr};  // [skip_steps * in] -> [out]
 };
 TORCH_MODULE(Model);
 

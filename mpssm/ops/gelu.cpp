@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/ops/gelu.h"
 
-#include <algorithm>
-
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -12,16 +10,6 @@
 
 namespace mpssm::ops {
 namespace {
-
-constexpr std::int64_t kTaskSize = 1 << 14;
-
-/// Runs `body(begin, end)` over all numbers; one costs about as much as 16 multiply-adds.
-template <typename Body>
-void for_numbers(std::int64_t count, const Body& body) {
-  run_tasks((count + kTaskSize - 1) / kTaskSize, 16 * count, [&](std::int64_t task) {
-    body(task * kTaskSize, std::min(count, (task + 1) * kTaskSize));
-  });
-}
 
 at::Tensor forward(const at::Tensor& x) {
   at::Tensor y = empty_tensor_like(x);

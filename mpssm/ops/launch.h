@@ -39,6 +39,15 @@ void run_tasks(std::int64_t count, std::int64_t work, const Task& task) {
                    });
 }
 
+/// Runs `body(begin, end)` over ranges of `count` numbers; one costs about 16 multiply-adds.
+template <typename Body>
+void for_numbers(std::int64_t count, const Body& body) {
+  constexpr std::int64_t kTaskSize = 1 << 14;
+  run_tasks((count + kTaskSize - 1) / kTaskSize, 16 * count, [&](std::int64_t task) {
+    body(task * kTaskSize, std::min(count, (task + 1) * kTaskSize));
+  });
+}
+
 /// Memory of this thread for `count` numbers, kept from call to call: fresh pages for every call
 /// would cost more than some kernels. Contents are whatever was left; a second call may move it.
 template <typename T>

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "cli/board.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+
+#include "mpssm/io/csv.h"
+#include "mpssm/io/file.h"
+#include "mpssm/report/board_picture.h"
+
+#include "cli/terminal.h"
+
+namespace mpssm::cli {
+namespace {
+
+struct Size {
+  long long rows = 0;
+  long long columns = 0;
+};
+
+Size size_of(const data::Dataset& dataset) {
+  Size size;
+  if (dataset.name == "minesweeper") return {100, 100};
+  if (std::sscanf(dataset.name.c_str(), "board:%lldx%lld", &size.rows, &size.columns) != 2) {
+    return {};
+  }
+  return size;
+}
+
+}  // namespace
+
+bool is_board(const data::Dataset& dataset) { return size_of(dataset).rows > 0; }
+
+void write_board(const train::Experiment& experiment, const report::RunRecord& record) {
+  const auto& data = std::get<data::NodeData>(experiment.dataset->content);
+  const Size size = size_of(*experiment.dataset);
+  const io::CsvTable predictions =
+      io::read_csv(std::filesystem::path(record.run) / "predictions.csv");
+  const std::size_t last_column = predictions.header.size() - 1;
+  std::vector<std::int8_t> shown;
+  std::vector<std::uint8_t> mine;
+  std::vector<float> probability;
+  for (std::int64_t i = 0; i < data.features.rows; ++i) {
+    // Feature 0: the number is hidden; feature 1 + c: c mines around.
+    const float* feature = data.features.values.data() + i * data.features.columns;
+    std::int8_t number = -1;
+    for (std::int8_t c = 1; c < data.features.columns; ++c) {
+      if (feature[c] > 0.5F) number = static_cast<std::int8_t>(c - 1);
+    }
+    shown.push_back(number);
+    mine.push_back(data.target[i] > 0.5F ? 1 : 0);
+    probability.push_back(
+        static_cast<float>(io::to_number(predictions.rows[i][last_column]).value_or(0.0)));
+  }
+  const std::filesystem::path path = std::filesystem::path(record.run) / "board.svg";
+  io::write_file(path, report::board_svg(
+                           {size.rows, size.columns, shown, mine, probability,
+                            text("test ROC AUC %.3f", record.metrics.at("test").at("roc_auc"))}));
+  say("picture: " + path.string());
+}
+
+}  // namespace mpssm::cli

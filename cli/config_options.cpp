@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <string>
+
+#include "mpssm/io/csv.h"
+#include "mpssm/io/error.h"
+#include "mpssm/io/file.h"
+
+#include "cli/verbs.h"
+
+namespace mpssm::cli {
+
+void add_config_options(CLI::App& verb, ConfigOptions& options) {
+  verb.add_option("dataset", options.dataset,
+                  "registered or built-in name (mpssm data list), or a file or folder of your own");
+  verb.add_option("--config", options.files, "TOML file with settings; may be given again")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  verb.add_option("--set", options.settings, "one setting, KEY=VALUE; may be given again")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  verb.add_option("--data-dir", options.data_dir, "folder to look for registered files first")
+      ->type_name("DIR");
+  verb.add_option("--threads", options.threads, "threads to use (0: all cores)")
+      ->check(CLI::NonNegativeNumber);
+  verb.add_option("--memory-limit", options.memory_limit_mib,
+                  "refuse to start if a step needs more MiB than this (0: what is free)")
+      ->check(CLI::NonNegativeNumber);
+}
+
+std::string preset_name(const std::string& dataset) { return dataset.substr(0, dataset.find(':')); }
+
+train::Config make_config(const ConfigOptions& options) {
+  train::Config config;
+  if (const char* preset = train::preset(preset_name(options.dataset))) {
+    train::apply_toml(config, preset, "configs/" + preset_name(options.dataset) + ".toml");
+  }
+  for (const std::string& file : options.files) {
+    constexpr std::int64_t kMaxConfigBytes = 1 << 20;
+    train::apply_toml(config, io::read_file(file, kMaxConfigBytes), file);
+  }
+  if (!options.dataset.empty()) config.data.name = options.dataset;
+  for (const std::string& setting : options.settings) train::apply_setting(config, setting);
+  if (config.data.name.empty()) {
+    throw io::InputError(
+        "no dataset: give a name (mpssm data list) or a path, or data.name in a config");
+  }
+  train::check(config);
+  return config;
+}
+
+std::vector<std::int64_t> parse_list(const std::string& option, const std::string& list) {
+  const auto fail = [&] {
+    throw io::InputError(option + ": expected numbers like 0,2,5 or 0-9, got '" +
+                         io::printable(list) + "'");
+  };
+  std::vector<std::int64_t> values;
+  std::size_t begin = 0;
+  while (begin <= list.size()) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string_view item = std::string_view(list).substr(begin, end - begin);
+    const std::size_t dash = item.find('-');
+    const auto first = io::to_integer(item.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : io::to_integer(item.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last - *first > 10'000) fail();
+    for (std::int64_t value = *first; value <= *last; ++value) values.push_back(value);
+    begin = end + 1;
+  }
+  return values;
+}
+
+}  // namespace mpssm::cli

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// mpssm: train, evaluate and use message-passing state-space models from a command line.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "mpssm/io/error.h"
+#include "mpssm/version.h"
+
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  mpssm data list                          datasets known by name
+  mpssm train board                        learn to find the mines of a built-in board
+  mpssm train myfolder/ --out runs/mine    own graph: edges.csv and nodes.csv
+  mpssm predict runs/mine                  probabilities for every node, as CSV
+  mpssm tune myfolder/ --grid model.blocks=2,4,8
+
+`mpssm VERB --help` explains a verb.)";
+
+/// The first line: torch adds the stack of its own functions below it.
+std::string first_line(const char* message) {
+  const std::string text(message);
+  return text.substr(0, text.find('\n'));
+}
+
+/// What is missing is often only missing because another word stands in its place.
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
+  constexpr std::size_t kMaxLength = 400;
+  const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  const std::string unknown = is_missing && !rest.empty() ? "unknown '" + rest[0] + "'; " : "";
+  return mpssm::io::printable(unknown + error.what(), kMaxLength);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Message-passing state-space models on graphs", "mpssm");
+  app.footer(kExamples);
+  app.set_version_flag("--version", std::string("mpssm ") + mpssm::kVersion);
+  app.require_subcommand(1);
+  mpssm::cli::Action action;
+  mpssm::cli::add_data(app, action);
+  mpssm::cli::add_train(app, action);
+  mpssm::cli::add_evaluate(app, action);
+  mpssm::cli::add_predict(app, action);
+  mpssm::cli::add_tune(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    mpssm::cli::say("mpssm: " + usage_message(app, error) + " (mpssm --help)");
+    return 2;
+  }
+  return action();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit is an error like any other
+  try {
+    const int code = run(argc, argv);
+    if (std::fflush(stdout) != 0) {
+      mpssm::cli::say("mpssm: cannot write to stdout");
+      return mpssm::cli::kFailed;
+    }
+    return code;
+  } catch (const std::bad_alloc&) {
+    mpssm::cli::say("mpssm: out of memory");
+  } catch (const std::exception& error) {
+    const std::string line = first_line(error.what());
+    // torch's own words for it name a line of its source.
+    const bool out_of_memory = line.find("can't allocate memory") != std::string::npos;
+    mpssm::cli::say("mpssm: " + (out_of_memory ? "out of memory" : line));
+  }
+  return mpssm::cli::kFailed;
+}

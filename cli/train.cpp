@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// mpssm train
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "mpssm/io/error.h"
+#include "mpssm/io/file.h"
+#include "mpssm/ops/runtime.h"
+#include "mpssm/train/metrics.h"
+
+#include "cli/terminal.h"
+#include "cli/training.h"
+#include "cli/verbs.h"
+
+namespace mpssm::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  ConfigOptions config;
+  std::string out;
+  std::string seeds;
+  std::string splits;
+  bool resume = false;
+  bool json = false;
+  bool quiet = false;
+  bool keys = false;
+};
+
+constexpr const char* kFooter = R"(
+Examples:
+  mpssm train board                             built-in Minesweeper board, 100 x 100
+  mpssm train minesweeper --set data.split=3    a registered dataset, another split
+  mpssm train mygraph.npz --set model.blocks=8 --set train.lr=3e-4
+  mpssm train myfolder/ --config my.toml --out runs/mine
+  mpssm train runs/mine --resume                go on after Ctrl-C or a crash
+  mpssm train tolokers --splits 0-9 --json      ten splits, mean and deviation
+
+The run folder holds config.toml (all settings), metrics.csv, model.safetensors (best on
+validation), state.safetensors (to go on from), predictions.csv and record.json.)";
+
+/// runs/<dataset>-<time>, with a number if two start in one second.
+fs::path new_folder(const std::string& dataset) {
+  std::string name = fs::path(dataset).filename().string();
+  if (name.empty()) name = fs::path(dataset).parent_path().filename().string();
+  for (char& c : name) {
+    if (c == ':' || c == '/') c = '-';
+  }
+  const std::time_t now = std::time(nullptr);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", std::localtime(&now));
+  const fs::path base = fs::path("runs") / (name + "-" + stamp);
+  fs::path folder = base;
+  for (int i = 2; fs::exists(folder); ++i) folder = base.string() + "-" + std::to_string(i);
+  return folder;
+}
+
+void print_keys() {
+  std::vector<std::vector<std::string>> rows = {{"key", "default", ""}};
+  const train::Config defaults;
+  train::visit_settings(defaults,
+                        [&](std::string_view key, const auto& value, std::string_view help) {
+                          using Value = std::remove_cvref_t<decltype(value)>;
+                          std::string shown;
+                          if constexpr (std::is_same_v<Value, std::string>) {
+                            shown = value;
+                          } else if constexpr (std::is_same_v<Value, bool>) {
+                            shown = value ? "true" : "false";
+                          } else {
+                            shown = text("%g", static_cast<double>(value));
+                          }
+                          rows.push_back({std::string(key), shown, std::string(help)});
+                        });
+  print(table(rows));
+}
+
+/// Splits times seeds, each in a folder of its own, then mean and deviation.
+int train_many(const Options& options, const train::Config& config, const fs::path& folder) {
+  const auto seeds =
+      options.seeds.empty() ? std::vector{config.seed} : parse_list("--seeds", options.seeds);
+  const auto splits = options.splits.empty() ? std::vector{config.data.split}
+                                             : parse_list("--splits", options.splits);
+  std::vector<std::vector<std::string>> rows = {{"split", "seed", "best step", "val", "test"}};
+  std::vector<double> values;
+  nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+  std::string metric;
+  for (const std::int64_t split : splits) {
+    for (const std::int64_t seed : seeds) {
+      train::Config one = config;
+      one.seed = seed;
+      one.data.split = split;
+      const auto record = train_once(
+          one, {.folder = folder / text("split-%lld-seed-%lld", static_cast<long long>(split),
+                                        static_cast<long long>(seed)),
+                .data_dir = options.config.data_dir,
+                .memory_limit_mib = options.config.memory_limit_mib,
+                .resume = options.resume,
+                .quiet = options.quiet});
+      if (!record) {
+        say("all runs: the same command with --resume --out " + folder.string());
+        return kInterrupted;
+      }
+      metric = record->metric;
+      values.push_back(record->metrics.at("test").at(metric));
+      runs.push_back(nlohmann::ordered_json::parse(report::to_json(*record)));
+      rows.push_back(
+          {std::to_string(split), std::to_string(seed), std::to_string(record->best_step),
+           text("%.4f", record->metrics.at("val").at(metric)), text("%.4f", values.back())});
+    }
+  }
+  const train::Summary summary = train::summarise(values);
+  const nlohmann::ordered_json json = {{"run", folder.string()},    {"metric", metric},
+                                       {"test_mean", summary.mean}, {"test_std", summary.std},
+                                       {"count", summary.count},    {"runs", runs}};
+  io::write_file(folder / "summary.json", json.dump(2) + "\n");
+  print(table(rows));
+  print(text("test %s %.4f ± %.4f (mean, sample deviation, %lld runs)", metric.c_str(),
+             summary.mean, summary.std, static_cast<long long>(summary.count)));
+  if (options.json) print(json.dump());
+  return 0;
+}
+
+int train_one(const Options& options, const train::Config& config, const fs::path& folder) {
+  const auto record = train_once(config, {.folder = folder,
+                                          .data_dir = options.config.data_dir,
+                                          .memory_limit_mib = options.config.memory_limit_mib,
+                                          .resume = options.resume,
+                                          .quiet = options.quiet});
+  if (!record) return kInterrupted;
+  print(text("%s, seed %lld, best step %lld of %lld (by val %s), %s, %.0f MiB at the peak",
+             record->dataset.c_str(), static_cast<long long>(record->seed),
+             static_cast<long long>(record->best_step), static_cast<long long>(record->steps),
+             record->metric.c_str(), duration(record->seconds).c_str(), record->peak_mib));
+  print(summary_of(*record));
+  say("next: mpssm predict " + folder.string() + ", mpssm evaluate " + folder.string());
+  if (options.json) print(report::to_json(*record));
+  return 0;
+}
+
+int run(const Options& options) {
+  if (options.keys) {
+    print_keys();
+    return 0;
+  }
+  ops::set_num_threads(options.config.threads);
+  catch_interrupts();
+  const fs::path as_run = options.config.dataset;
+  if (options.resume && fs::exists(as_run / "config.toml")) {
+    // `mpssm train RUN --resume`: the run knows the rest.
+    if (!options.config.settings.empty() || !options.config.files.empty()) {
+      throw io::InputError("--resume: " + as_run.string() +
+                           " has its settings; leave out --set and --config");
+    }
+    return train_one(options, read_run_config(as_run), as_run);
+  }
+  if (options.resume && options.out.empty()) {
+    throw io::InputError("--resume: expected a run folder, as in: mpssm train RUN --resume; got '" +
+                         io::printable(options.config.dataset) + "'");
+  }
+  const train::Config config = make_config(options.config);
+  const fs::path folder =
+      options.out.empty() ? new_folder(config.data.name) : fs::path(options.out);
+  const bool is_many = !options.seeds.empty() || !options.splits.empty();
+  return is_many ? train_many(options, config, folder) : train_one(options, config, folder);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("train", "Train a model on a dataset");
+  add_config_options(*verb, options->config);
+  verb->add_option("--out", options->out, "run folder (default runs/<dataset>-<time>)")
+      ->type_name("DIR");
+  verb->add_flag("--resume", options->resume, "go on with an interrupted run");
+  verb->add_option("--seeds", options->seeds, "several seeds, e.g. 0-3 or 1,5")->type_name("LIST");
+  verb->add_option("--splits", options->splits, "several splits, e.g. 0-9")->type_name("LIST");
+  verb->add_flag("--json", options->json, "the last line of stdout is one JSON object");
+  verb->add_flag("--quiet", options->quiet, "no progress");
+  verb->add_flag("--keys", options->keys, "list all settings and leave");
+  verb->footer(kFooter);
+  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace mpssm::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// The verbs of `mpssm`, one file each. A verb adds its options to the command line and leaves the
+// work to be done in `action`.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "mpssm/train/config.h"
+
+namespace mpssm::cli {
+
+inline constexpr int kFailed = 1;
+inline constexpr int kInterrupted = 130;
+
+using Action = std::function<int()>;
+
+void add_data(CLI::App& app, Action& action);
+void add_train(CLI::App& app, Action& action);
+void add_evaluate(CLI::App& app, Action& action);
+void add_predict(CLI::App& app, Action& action);
+void add_tune(CLI::App& app, Action& action);
+
+/// Options that train and tune share.
+struct ConfigOptions {
+  std::string dataset;
+  std::vector<std::string> files;     ///< --config
+  std::vector<std::string> settings;  ///< --set
+  std::filesystem::path data_dir;
+  std::int64_t threads = 0;
+  std::int64_t memory_limit_mib = 0;
+};
+void add_config_options(CLI::App& verb, ConfigOptions& options);
+/// Defaults, then the dataset's preset, then the files, then the settings.
+train::Config make_config(const ConfigOptions& options);
+
+/// Settings of the preset, kept by kind of dataset ("board:50x50" has the preset of "board").
+std::string preset_name(const std::string& dataset);
+
+/// "0,2,5" or "0-9" or a mix. Throws io::InputError naming the option.
+std::vector<std::int64_t> parse_list(const std::string& option, const std::string& list);
+
+}  // namespace mpssm::cli

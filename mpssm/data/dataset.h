@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// What a dataset is once read: one of three shapes, with its task and protocol. No torch here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "mpssm/graph/graph.h"
+
+namespace mpssm::data {
+
+enum class Task {
+  kNodeBinary,       ///< two classes, one logit per node
+  kNodeClasses,      ///< more classes
+  kNodeRegression,   ///< one number per node
+  kGraphRegression,  ///< numbers per graph
+  kGraphLabels,      ///< independent yes/no labels per graph
+  kForecast,         ///< the next steps of every node's series
+};
+std::string_view to_string(Task task);  ///< "node_binary", "node_classes", "node_regression", ...
+/// Throws io::InputError listing the names.
+Task task_from_name(std::string_view name);
+
+/// The part of a split that a sample (node, graph or window) belongs to. Files use these numbers.
+enum class Part : std::uint8_t { kTrain = 0, kVal = 1, kTest = 2, kNone = 3 };
+std::string_view to_string(Part part);  ///< "train", "val", "test", "none"
+
+/// Row-major.
+struct Matrix {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::vector<float> values = {};
+};
+
+/// How one column of a table became numbers. Kept with a trained model, so that a new table is read
+/// in the same way.
+struct Column {
+  std::string name;
+  /// Number: (x - mean) / scale. Ignored if `categories` is not empty.
+  double mean = 0.0;
+  double scale = 1.0;
+  /// Text: one feature per value, 1 where the cell has it.
+  std::vector<std::string> categories = {};
+};
+
+/// One graph; its nodes are the samples.
+struct NodeData {
+  graph::Graph graph = {};
+  Matrix features = {};                        ///< [N, F]
+  std::vector<Column> columns = {};            ///< how `features` came about; empty: used as stored
+  std::vector<float> target = {};              ///< [N] class number or value, NaN: no label
+  std::vector<std::string> class_names = {};   ///< [classes]; empty for regression
+  std::vector<std::string> node_ids = {};      ///< [N]; empty: 0, 1, 2, ...
+  std::vector<std::vector<Part>> splits = {};  ///< each [N]
+  std::string target_name = "label";
+};
+
+/// Many graphs, packed one after the other. Edges are directed entries with node ids local to their
+/// graph; an undirected edge is there twice.
+struct GraphsData {
+  std::vector<std::int64_t> node_ptr = {0};  ///< [G + 1]
+  std::vector<std::int64_t> edge_ptr = {0};  ///< [G + 1]
+  std::vector<std::int32_t> edge_src = {};
+  std::vector<std::int32_t> edge_dst = {};
+  Matrix features = {};  ///< [nodes, F]; empty if the features are categories
+  /// [nodes, vocabulary.size()], row-major: category of each column, below vocabulary[column].
+  std::vector<std::uint8_t> codes = {};
+  std::vector<std::int32_t> vocabulary = {};
+  Matrix target = {};  ///< [G, K], or [nodes, 1] for kNodeRegression; raw labels
+  std::vector<std::string> target_names = {};
+  std::vector<Part> part = {};  ///< [G]
+  /// Training divides labels by this (1: raw labels).
+  double label_scale = 1.0;
+
+  std::int64_t num_graphs() const { return static_cast<std::int64_t>(node_ptr.size()) - 1; }
+};
+
+/// How windows are cut into train, val and test, always in time order.
+enum class WindowRule {
+  /// DCRNN's: train = the first round(train_ratio n), test = the last round(test_ratio n), val
+  /// between.
+  kFractions,
+  /// PyTorch Geometric Temporal's: test = all after the first int(train_ratio n); val = the last
+  /// ninth (rounded down, at least 1) of those first ones.
+  kTrainThenTest,
+};
+
+/// A series of measurements at every node of one graph.
+struct SeriesData {
+  graph::Graph graph = {};
+  std::int64_t num_steps = 0;
+  std::int64_t num_nodes = 0;
+  std::int64_t num_features = 1;           ///< feature 0 is what is forecast
+  std::vector<float> values = {};          ///< [T, N, F]
+  std::vector<float> time_of_day = {};     ///< [T] in [0, 1), or empty
+  std::vector<std::string> node_ids = {};  ///< [N]; empty: 0, 1, 2, ...
+  /// Windows, split and scale.
+  std::int64_t lags = 4;     ///< steps a forecast sees
+  std::int64_t horizon = 1;  ///< steps it predicts
+  WindowRule rule = WindowRule::kFractions;
+  double train_ratio = 0.7;
+  double test_ratio = 0.2;               ///< kFractions only
+  bool standardise = false;              ///< with one mean and deviation of the training inputs
+  std::optional<float> null_value = {};  ///< targets of this value are missing
+};
+
+/// First window of val and of test, and their end: train is [0, val), val [val, test), test
+/// [test, end). Window i sees steps [i, i + lags) and predicts [i + lags, i + lags + horizon).
+struct WindowSplit {
+  std::int64_t val = 0;
+  std::int64_t test = 0;
+  std::int64_t end = 0;
+};
+/// There are T - lags - horizon + 1 windows. Throws io::InputError if a part would be empty.
+WindowSplit window_split(const SeriesData& series);
+
+struct Dataset {
+  std::string name = {};
+  Task task = Task::kNodeBinary;
+  std::string metric = {};    ///< the one that models are selected by: see train/metrics.h
+  std::string protocol = {};  ///< split, label scale, mask, selection, in one line for people
+  std::string source = {};    ///< file(s) read, or how it was made
+  std::vector<std::string> notes = {};  ///< what a user should know, one line each
+  std::variant<NodeData, GraphsData, SeriesData> content = {};
+};
+
+}  // namespace mpssm::data

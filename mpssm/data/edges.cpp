@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// Edge lists out of files: range checks, and one weight for both directions.
+#include "mpssm/data/edges.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "mpssm/io/error.h"
+
+namespace mpssm::data {
+namespace {
+
+// An undirected pair with what each direction adds up to.
+struct Pair {
+  std::int64_t low;
+  std::int64_t high;
+  double up;
+  double down;
+
+  bool same_ends(const Pair& other) const { return low == other.low && high == other.high; }
+};
+
+std::vector<Pair> collect_pairs(const graph::EdgeList& edges) {
+  std::vector<Pair> pairs;
+  pairs.reserve(edges.src.size());
+  for (std::size_t e = 0; e < edges.src.size(); ++e) {
+    const auto [low, high] = std::minmax(edges.src[e], edges.dst[e]);
+    const double weight = std::abs(edges.weight[e]);
+    const bool up = edges.src[e] == low;
+    pairs.push_back({low, high, up ? weight : 0.0, up ? 0.0 : weight});
+    if (low == high) pairs.back().down = weight;
+  }
+  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) {
+    return a.low != b.low ? a.low < b.low : a.high < b.high;
+  });
+  std::size_t end = 0;
+  for (std::size_t p = 0; p < pairs.size(); ++p) {
+    if (end > 0 && pairs[end - 1].same_ends(pairs[p])) {
+      pairs[end - 1].up += pairs[p].up;
+      pairs[end - 1].down += pairs[p].down;
+    } else {
+      pairs[end++] = pairs[p];
+    }
+  }
+  pairs.resize(end);
+  return pairs;
+}
+
+// Doubles stay what they are, so that a saved graph comes back the same.
+std::vector<double> read_weights(const io::Npz& npz, std::int64_t count) {
+  const io::Array array = npz.read("weights");
+  if (array.dtype == io::DType::kFloat64 && array.shape == std::vector<std::int64_t>{count}) {
+    std::vector<double> weights(static_cast<std::size_t>(count));
+    std::memcpy(weights.data(), array.bytes.data(), array.bytes.size());
+    return weights;  // Graph::from_edges refuses what is not finite
+  }
+  const std::vector<float> weights = npz.floats("weights", std::vector<std::int64_t>{count});
+  return {weights.begin(), weights.end()};
+}
+
+}  // namespace
+
+std::string shown(const std::filesystem::path& path) { return io::printable(path.string(), 400); }
+
+graph::Graph make_graph(const std::string& where, const graph::EdgeList& edges,
+                        graph::Direction direction) {
+  try {
+    return graph::Graph::from_edges(edges, direction);
+  } catch (const std::invalid_argument& error) {
+    throw io::InputError(where + ": " + error.what());
+  }
+}
+
+void check_node(const std::string& place, std::int64_t node, std::int64_t num_nodes) {
+  if (node >= 0 && node < num_nodes) return;
+  throw io::InputError(place + ": expected a node in [0, " + std::to_string(num_nodes) + "), got " +
+                       std::to_string(node));
+}
+
+graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes) {
+  const bool pairs = npz.has("edges");
+  if (!pairs && !npz.has("edge_index")) {
+    throw io::InputError(shown(npz.path()) +
+                         ": expected an array 'edges' or 'edge_index', got neither");
+  }
+  const std::string name = pairs ? "edges" : "edge_index";
+  const std::vector<std::int64_t> shape =
+      pairs ? std::vector<std::int64_t>{-1, 2} : std::vector<std::int64_t>{2, -1};
+  const std::vector<std::int64_t> ends = npz.integers(name, shape);
+  const std::size_t count = ends.size() / 2;
+  graph::EdgeList edges{.num_nodes = num_nodes};
+  edges.src.resize(count);
+  edges.dst.resize(count);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const std::size_t edge = pairs ? i / 2 : i % count;
+    const std::size_t end = pairs ? i % 2 : i / count;
+    if (ends[i] < 0 || ends[i] >= num_nodes) {
+      const std::size_t row = pairs ? edge : end;
+      const std::size_t column = pairs ? end : edge;
+      check_node(shown(npz.path()) + ": array '" + name + "': [" + std::to_string(row) + ", " +
+                     std::to_string(column) + "]",
+                 ends[i], num_nodes);
+    }
+    (end == 0 ? edges.src : edges.dst)[edge] = ends[i];
+  }
+  if (npz.has("weights")) {
+    edges.weight = read_weights(npz, static_cast<std::int64_t>(count));
+  }
+  return edges;
+}
+
+graph::EdgeList symmetrise(const graph::EdgeList& edges, Merge merge) {
+  if (edges.weight.empty()) return edges;
+  const std::vector<Pair> pairs = collect_pairs(edges);
+  const bool listed_once = std::none_of(pairs.begin(), pairs.end(), [](const Pair& pair) {
+    return pair.low != pair.high && pair.up != 0.0 && pair.down != 0.0;
+  });
+  graph::EdgeList result{.num_nodes = edges.num_nodes};
+  for (const Pair& pair : pairs) {
+    const double largest = std::max(pair.up, pair.down);
+    const bool keep = merge == Merge::kMax || listed_once;
+    result.src.push_back(pair.low);
+    result.dst.push_back(pair.high);
+    result.weight.push_back(keep ? largest : 0.5 * (pair.up + pair.down));
+  }
+  return result;
+}
+
+}  // namespace mpssm::data

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Private to data/: from the edges of a file to a graph, every index checked.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "mpssm/graph/graph.h"
+#include "mpssm/io/npz.h"
+
+namespace mpssm::data {
+
+/// A path as the start of a message.
+std::string shown(const std::filesystem::path& path);
+
+/// Graph::from_edges with its complaints as io::InputError that starts with `where`.
+graph::Graph make_graph(const std::string& where, const graph::EdgeList& edges,
+                        graph::Direction direction);
+
+/// Arrays 'edges' [m, 2] or 'edge_index' [2, m], and 'weights' [m] if there. Throws io::InputError
+/// naming the position of an index outside [0, num_nodes).
+graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes);
+
+/// Throws io::InputError naming `place` unless 0 <= node < num_nodes.
+void check_node(const std::string& place, std::int64_t node, std::int64_t num_nodes);
+
+enum class Merge {
+  kMean,  ///< (M + M') / 2; left as they are if no pair is listed in both directions
+  kMax,   ///< max(M, M')
+};
+/// One weight |w| for each undirected edge; edges without weights come back as they are. Repeated
+/// edges are added up first.
+graph::EdgeList symmetrise(const graph::EdgeList& edges, Merge merge);
+
+}  // namespace mpssm::data

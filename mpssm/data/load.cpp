@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// Which reader: by registered name, by built-in name, or by what a path holds.
+#include "mpssm/data/load.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+#include "mpssm/data/builtin.h"
+#include "mpssm/data/edges.h"
+#include "mpssm/data/readers.h"
+#include "mpssm/data/registry.h"
+#include "mpssm/io/error.h"
+#include "mpssm/io/file.h"
+
+namespace mpssm::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+// What each file is found as, empty where it is absent.
+std::vector<fs::path> locate(const std::vector<DatasetFile>& files,
+                             const std::vector<fs::path>& folders) {
+  std::vector<fs::path> found;
+  for (const DatasetFile& file : files) {
+    found.emplace_back();
+    for (const fs::path& folder : folders) {
+      for (const fs::path& name : {fs::path(file.name), fs::path(file.name).filename()}) {
+        if (found.back().empty() && is_file(folder / name)) found.back() = folder / name;
+      }
+    }
+  }
+  return found;
+}
+
+bool is_complete(const std::vector<fs::path>& found) {
+  return !found.empty() && std::none_of(found.begin(), found.end(),
+                                        [](const fs::path& path) { return path.empty(); });
+}
+
+[[noreturn]] void fail_absent(const DatasetInfo& info, const std::vector<fs::path>& found,
+                              const std::vector<fs::path>& folders) {
+  const auto absent = std::find(found.begin(), found.end(), fs::path()) - found.begin();
+  const DatasetFile& file = info.files[static_cast<std::size_t>(absent)];
+  std::string places;
+  for (const fs::path& folder : folders) places += (places.empty() ? "" : ", ") + shown(folder);
+  throw io::InputError(info.name + ": " + file.name + " not found in " + places + "; get it from " +
+                       file.source + " and put it into " + shown(folders.front()) +
+                       " (or set --data-dir)");
+}
+
+void check_sha256(const DatasetInfo& info, const DatasetFile& file, const fs::path& path) {
+  if (file.sha256.empty()) return;
+  const std::string found = io::sha256(io::read_file(path));
+  if (found == file.sha256) return;
+  constexpr std::size_t kShown = 12;
+  throw io::InputError(info.name + ": " + shown(path) + ": expected sha256 " +
+                       file.sha256.substr(0, kShown) + "..., got " + found.substr(0, kShown) +
+                       "...; the file can still be used by its path");
+}
+
+PackedLayout packed_layout(const DatasetInfo& info) {
+  PackedLayout layout{.target = info.target, .scale_by_train_maximum = info.metric == "log10_mse"};
+  if (info.target != "labels") return layout;
+  layout.vocabulary = {119, 5, 12, 12, 10, 6, 6, 2, 2};  // OGB's atoms
+  if (info.task == Task::kGraphLabels) {
+    layout.target_names = {"antifungal",       "cell_cell_communication",
+                           "anticancer",       "drug_delivery_vehicle",
+                           "antimicrobial",    "antiviral",
+                           "antihypertensive", "antibacterial",
+                           "antiparasitic",    "toxic"};
+  } else {
+    layout.target_names = {"Inertia_mass_a",    "Inertia_mass_b",    "Inertia_mass_c",
+                           "Inertia_valence_a", "Inertia_valence_b", "Inertia_valence_c",
+                           "length_a",          "length_b",          "length_c",
+                           "Spherocity",        "Plane_best_fit"};
+  }
+  return layout;
+}
+
+Dataset read_registered_series(const DatasetInfo& info, const std::vector<fs::path>& paths,
+                               const LoadOptions& options) {
+  const SeriesProtocol protocol = info.metric == "mae"
+                                      ? traffic_protocol()
+                                      : temporal_protocol(info.name == "wikimath" ? 8 : 4);
+  if (paths[0].extension() == ".json") return read_series_json(paths[0], protocol, options);
+  const io::Npz npz = io::Npz::open(paths[0]);
+  if (paths.size() == 1) return read_series_npz(npz, nullptr, protocol, options);
+  const io::Npz graph = io::Npz::open(paths[1]);
+  return read_series_npz(npz, &graph, protocol, options);
+}
+
+Dataset read_registered(const DatasetInfo& info, const std::vector<DatasetFile>& files,
+                        const std::vector<fs::path>& paths, const LoadOptions& options) {
+  for (std::size_t i = 0; i < files.size(); ++i) check_sha256(info, files[i], paths[i]);
+  Dataset dataset;
+  if (info.task == Task::kForecast) {
+    dataset = read_registered_series(info, paths, options);
+  } else {
+    const io::Npz npz = io::Npz::open(paths[0]);
+    dataset = info.target.empty() ? read_node_npz(npz, options)
+                                  : read_packed_npz(npz, packed_layout(info), options);
+    dataset.protocol = info.protocol;
+  }
+  if (dataset.task != info.task) {
+    throw io::InputError(info.name + ": " + shown(paths[0]) + ": expected data for task " +
+                         std::string(to_string(info.task)) + ", got " +
+                         std::string(to_string(dataset.task)));
+  }
+  dataset.name = info.name;
+  dataset.metric = info.metric;
+  return dataset;
+}
+
+Dataset load_registered(const DatasetInfo& info, const LoadOptions& options) {
+  if (options.task && *options.task != info.task) {
+    throw io::InputError(info.name + ": expected task " + std::string(to_string(info.task)) +
+                         ", got " + std::string(to_string(*options.task)));
+  }
+  const std::vector<fs::path> folders = data_folders(options);
+  const std::vector<fs::path> found = locate(info.files, folders);
+  if (is_complete(found)) return read_registered(info, info.files, found, options);
+  const std::vector<fs::path> others = locate(info.alternatives, folders);
+  if (is_complete(others)) return read_registered(info, info.alternatives, others, options);
+  const DatasetInfo* fallback = find_dataset(info.fallback);
+  if (fallback == nullptr || !is_complete(locate(fallback->files, folders))) {
+    fail_absent(info, found, folders);
+  }
+  Dataset dataset = load_registered(*fallback, options);
+  dataset.notes.push_back(info.name + ": files not found; took " + fallback->name + " (" +
+                          fallback->summary + "): results are not comparable with published " +
+                          info.name + " numbers");
+  return dataset;
+}
+
+Dataset read_npz(const fs::path& path, const LoadOptions& options) {
+  const io::Npz npz = io::Npz::open(path);
+  if (npz.has("node_ptr")) {
+    PackedLayout layout;
+    if (!options.target.empty()) layout.target = options.target;
+    return read_packed_npz(npz, layout, options);
+  }
+  if (npz.has("node_features")) return read_node_npz(npz, options);
+  if (npz.has("speed")) return read_series_npz(npz, nullptr, traffic_protocol(), options);
+  if (npz.has("x") || npz.has("values")) return read_series_npz(npz, nullptr, {}, options);
+  std::string found;
+  for (const std::string& name : npz.names()) found += (found.empty() ? "" : ", ") + name;
+  throw io::InputError(shown(path) +
+                       ": expected arrays 'node_ptr' (packed graphs), 'node_features' (one graph) "
+                       "or 'x', 'values', 'speed' (series), got " +
+                       (found.empty() ? "none" : io::printable(found, 200)));
+}
+
+Dataset read_folder(const fs::path& folder, const LoadOptions& options) {
+  for (const char* name : {"nodes.csv", "edges.csv"}) {
+    if (is_file(folder / name)) continue;
+    throw io::InputError(shown(folder) +
+                         ": expected a folder with nodes.csv and edges.csv, got no " + name);
+  }
+  return read_node_tables(folder / "nodes.csv", folder / "edges.csv", options);
+}
+
+Dataset read_path(const fs::path& path, const LoadOptions& options) {
+  if (is_folder(path)) return read_folder(path, options);
+  const fs::path extension = path.extension();
+  if (extension == ".npz") return read_npz(path, options);
+  if (extension == ".json") return read_series_json(path, temporal_protocol(0), options);
+  if (path.filename() == "edges.csv") return read_folder(path.parent_path(), options);
+  if (extension == ".csv") {
+    return read_node_tables(path, path.parent_path() / "edges.csv", options);
+  }
+  throw io::InputError(shown(path) +
+                       ": expected a folder with nodes.csv and edges.csv, or a .csv, .npz or .json "
+                       "file, got a file ending in '" +
+                       shown(extension) + "'");
+}
+
+// The last part of the path that is a name: "data/people/" is people.
+std::string name_of(const fs::path& path) {
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(path, error);
+  const fs::path last = (error ? path : whole).filename();
+  const fs::path name = is_folder(path) ? last : last.stem();
+  return name.empty() ? path.string() : name.string();
+}
+
+[[noreturn]] void fail_unknown(const std::string& name) {
+  std::vector<std::string_view> known = {"board", "properties"};
+  for (const DatasetInfo& info : registry()) known.push_back(info.name);
+  const std::string_view near = nearest(name, known);
+  std::string list;
+  for (const std::string_view other : known)
+    list += (list.empty() ? "" : ", ") + std::string(other);
+  throw io::InputError(
+      "'" + io::printable(name, 200) +
+      "': expected a dataset, a file or a folder, got none of that name; " +
+      (near.empty() ? "known datasets: " + list : "did you mean '" + std::string(near) + "'?"));
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> data_folders(const LoadOptions& options) {
+  std::vector<fs::path> folders;
+  if (!options.data_dir.empty()) folders.push_back(options.data_dir);
+  const auto add_from = [&](const char* variable, const char* below) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') return false;
+    folders.push_back(fs::path(value) / below);
+    return true;
+  };
+  if (const char* value = std::getenv("MPSSM_DATA"); value != nullptr && *value != '\0') {
+    folders.emplace_back(value);
+  }
+  folders.emplace_back("data");
+  folders.emplace_back("../shared/data");
+  if (!add_from("XDG_CACHE_HOME", "mpssm")) add_from("HOME", ".cache/mpssm");
+  return folders;
+}
+
+Dataset load(const std::string& name_or_path, const LoadOptions& options) {
+  if (const DatasetInfo* info = find_dataset(name_or_path)) return load_registered(*info, options);
+  if (is_builtin(name_or_path)) return make_builtin(name_or_path, options.make_seed);
+  if (name_or_path.empty() || !(is_file(name_or_path) || is_folder(name_or_path))) {
+    fail_unknown(name_or_path);
+  }
+  Dataset dataset = read_path(name_or_path, options);
+  dataset.name = name_of(name_or_path);
+  return dataset;
+}
+
+}  // namespace mpssm::data

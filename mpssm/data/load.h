@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// From a name or a path to a dataset.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mpssm/data/dataset.h"
+
+namespace mpssm::data {
+
+struct LoadOptions {
+  std::filesystem::path data_dir = {};  ///< looked into before $MPSSM_DATA and the others
+  std::optional<Task> task = {};  ///< own files: what to learn; by default guessed from labels
+  /// Own tables: name of the label column; "" = "label". Own packed graphs: name of the array.
+  std::string target = {};
+  std::optional<bool> directed = {};     ///< own tables: read edges one way only
+  std::optional<bool> standardise = {};  ///< own tables and series; default: yes
+  std::optional<std::int64_t> lags = {};
+  std::optional<std::int64_t> horizon = {};
+  /// Series: share of the training windows. Of a three-way split, val then gets one third of the
+  /// rest and test two.
+  std::optional<double> train_ratio = {};
+  std::uint64_t split_seed = 0;  ///< of the random 50/25/25 split of data that has none
+  std::uint64_t make_seed = 0;   ///< of built-in data
+  /// Given: read a new table the way a trained model's was read. Labels and split may then be
+  /// absent (NaN and kNone).
+  const std::vector<Column>* columns = nullptr;
+  const std::vector<std::string>* class_names = nullptr;
+};
+
+/// A registered name ("minesweeper"), a built-in one with its size ("board:100x100",
+/// "properties:diameter"), or the path of a file or folder. Throws io::InputError: unknown name
+/// (with the nearest known one), file absent (which, from where, where to put it), sha256 that
+/// differs, malformed.
+Dataset load(const std::string& name_or_path, const LoadOptions& options = {});
+
+/// Folders that are looked into for registered files, in order: options.data_dir, $MPSSM_DATA,
+/// ./data, ../shared/data, $XDG_CACHE_HOME/mpssm (or ~/.cache/mpssm).
+std::vector<std::filesystem::path> data_folders(const LoadOptions& options = {});
+
+/// Writes a dataset as one .npz that load() reads back to the same (node data and packed graphs;
+/// features as they are, without the columns they came from). Throws io::InputError for series.
+void save_npz(const std::filesystem::path& path, const Dataset& dataset);
+
+}  // namespace mpssm::data

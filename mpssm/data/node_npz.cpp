@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// One graph as arrays, in the layout of the heterophilous-graphs benchmark.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "mpssm/data/edges.h"
+#include "mpssm/data/names.h"
+#include "mpssm/data/readers.h"
+#include "mpssm/data/split.h"
+#include "mpssm/data/tasks.h"
+#include "mpssm/io/error.h"
+
+namespace mpssm::data {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
+
+std::string place(const io::Npz& npz, const std::string& array, std::size_t position) {
+  return shown(npz.path()) + ": array '" + array + "': [" + std::to_string(position) + "]";
+}
+
+void read_values(const io::Npz& npz, NodeData& data) {
+  data.target = npz.floats("node_labels", Shape{data.features.rows}, nullptr, true);
+  for (std::size_t i = 0; i < data.target.size(); ++i) {
+    if (std::isinf(data.target[i])) {
+      throw io::InputError(place(npz, "node_labels", i) +
+                           ": expected a number (or nan: no label), got an infinite one");
+    }
+  }
+}
+
+void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data) {
+  const std::vector<std::int64_t> labels = npz.integers("node_labels", Shape{data.features.rows});
+  const bool known = options.class_names != nullptr;
+  // More classes than nodes cannot all be there, which also bounds what is allocated.
+  const std::int64_t limit = known ? std::ssize(*options.class_names) : data.features.rows;
+  std::int64_t num_classes = known ? limit : 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < -1 || labels[i] >= limit) {
+      throw io::InputError(place(npz, "node_labels", i) + ": expected a class in [0, " +
+                           std::to_string(limit) + ") or -1 (no label), got " +
+                           std::to_string(labels[i]));
+    }
+    num_classes = std::max(num_classes, labels[i] + 1);
+    data.target.push_back(labels[i] < 0 ? kNoLabel : static_cast<float>(labels[i]));
+  }
+  if (num_classes < 2) {
+    throw io::InputError(shown(npz.path()) + ": array 'node_labels': expected at least two " +
+                         "classes, got " + std::to_string(num_classes));
+  }
+  if (known) {
+    data.class_names = *options.class_names;
+  } else if (npz.has("class_names")) {
+    data.class_names = read_names(npz, "class_names", -1);
+    if (std::ssize(data.class_names) < num_classes) {
+      throw io::InputError(shown(npz.path()) + ": array 'class_names': expected at least " +
+                           std::to_string(num_classes) + " names, got " +
+                           std::to_string(data.class_names.size()));
+    }
+  } else {
+    for (std::int64_t c = 0; c < num_classes; ++c) data.class_names.push_back(std::to_string(c));
+  }
+}
+
+bool has_values(const io::Npz& npz, std::optional<Task> task) {
+  if (task) return *task == Task::kNodeRegression;
+  const io::DType dtype = npz.read("node_labels").dtype;
+  return dtype == io::DType::kFloat32 || dtype == io::DType::kFloat64;
+}
+
+Task read_targets(const io::Npz& npz, const LoadOptions& options, NodeData& data) {
+  std::optional<Task> task = options.task;
+  if (!task && npz.has("task")) task = task_from_name(read_names(npz, "task", 1)[0]);
+  if (npz.has("target_name")) data.target_name = read_names(npz, "target_name", 1)[0];
+  if (npz.has("node_labels")) {
+    if (has_values(npz, task)) {
+      read_values(npz, data);
+    } else {
+      read_classes(npz, options, data);
+    }
+  } else if (options.columns != nullptr) {
+    data.target.assign(static_cast<std::size_t>(data.features.rows), kNoLabel);
+    if (options.class_names != nullptr) data.class_names = *options.class_names;
+  } else {
+    throw io::InputError(shown(npz.path()) + ": expected an array 'node_labels', got none");
+  }
+  return choose_node_task(shown(npz.path()), data.class_names.size(), task);
+}
+
+void read_masks(const io::Npz& npz, NodeData& data) {
+  constexpr std::array<const char*, 3> kNames = {"train_masks", "val_masks", "test_masks"};
+  const auto num_nodes = static_cast<std::size_t>(data.features.rows);
+  Shape shape = {-1, data.features.rows};
+  for (std::size_t part = 0; part < kNames.size(); ++part) {
+    // The first array says how many splits there are.
+    const std::vector<std::int64_t> mask = npz.integers(kNames[part], Shape(shape), &shape);
+    if (shape[0] < 1) {
+      throw io::InputError(shown(npz.path()) + ": array '" + kNames[part] +
+                           "': expected at least one split, got none");
+    }
+    data.splits.resize(static_cast<std::size_t>(shape[0]),
+                       std::vector<Part>(num_nodes, Part::kNone));
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      if (mask[i] == 0) continue;
+      Part& at = data.splits[i / num_nodes][i % num_nodes];
+      if (mask[i] != 1 || at != Part::kNone) {
+        throw io::InputError(shown(npz.path()) + ": array '" + kNames[part] + "': [" +
+                             std::to_string(i / num_nodes) + ", " + std::to_string(i % num_nodes) +
+                             "]: expected " +
+                             (mask[i] != 1 ? "0 or 1, got " + std::to_string(mask[i])
+                                           : "each node in one part of a split, got it in " +
+                                                 std::string(to_string(at)) + " too"));
+      }
+      at = static_cast<Part>(part);
+    }
+  }
+}
+
+void read_splits(const io::Npz& npz, const LoadOptions& options, Dataset& dataset, NodeData& data) {
+  const std::string where = shown(npz.path());
+  const bool predicting = options.columns != nullptr;
+  if (npz.has("train_masks")) {
+    read_masks(npz, data);
+    dataset.protocol = std::to_string(data.splits.size()) + " stored split(s)";
+  } else if (predicting) {
+    data.splits = {std::vector<Part>(data.target.size(), Part::kNone)};
+  } else {
+    data.splits = {random_split(where, classes_of(data), options.split_seed)};
+    dataset.protocol =
+        "random 50/25/25 split of the labelled nodes, seed " + std::to_string(options.split_seed);
+  }
+  if (!predicting) check_splits(where, data, dataset.notes);
+}
+
+bool is_directed(const io::Npz& npz, const LoadOptions& options) {
+  if (options.directed) return *options.directed;
+  return npz.has("directed") && npz.integers("directed", Shape{1})[0] != 0;
+}
+
+}  // namespace
+
+Dataset read_node_npz(const io::Npz& npz, const LoadOptions& options) {
+  Dataset dataset{.source = shown(npz.path())};
+  NodeData data;
+  Shape shape;
+  data.features.values = npz.floats("node_features", Shape{-1, -1}, &shape);
+  data.features.rows = shape[0];
+  data.features.columns = shape[1];
+  if (shape[0] < 1 || shape[1] < 1) {
+    throw io::InputError(shown(npz.path()) +
+                         ": array 'node_features': expected at least one node " +
+                         "and one feature, got shape [" + std::to_string(shape[0]) + ", " +
+                         std::to_string(shape[1]) + "]");
+  }
+  data.graph = make_graph(
+      shown(npz.path()), read_edges(npz, shape[0]),
+      is_directed(npz, options) ? graph::Direction::kDirected : graph::Direction::kUndirected);
+  dataset.task = read_targets(npz, options, data);
+  dataset.metric = read_metric(npz, dataset.task);
+  if (npz.has("node_ids")) data.node_ids = read_names(npz, "node_ids", shape[0]);
+  read_splits(npz, options, dataset, data);
+  dataset.content = std::move(data);
+  return dataset;
+}
+
+}  // namespace mpssm::data

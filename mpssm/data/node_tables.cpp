@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// nodes.csv and edges.csv: ids of any text, features, labels, split.
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "mpssm/data/edges.h"
+#include "mpssm/data/readers.h"
+#include "mpssm/data/registry.h"
+#include "mpssm/data/split.h"
+#include "mpssm/data/tables.h"
+#include "mpssm/data/tasks.h"
+#include "mpssm/io/csv.h"
+#include "mpssm/io/error.h"
+
+namespace mpssm::data {
+namespace {
+
+constexpr std::string_view kDegree = "degree";  // the feature of tables that have none
+using Ids = std::unordered_map<std::string_view, std::int64_t>;
+
+std::string header_of(const io::CsvTable& table) {
+  std::string names;
+  for (const std::string& name : table.header) names += (names.empty() ? "" : ", ") + name;
+  return io::printable(names, 200);
+}
+
+std::size_t need_column(const io::CsvTable& table, const std::string& name, const char* advice) {
+  if (const auto column = table.column(name)) return *column;
+  const std::vector<std::string_view> names(table.header.begin(), table.header.end());
+  const std::string_view near = nearest(name, names);
+  throw io::InputError(shown(table.path) + ": expected a column '" + io::printable(name) +
+                       "', got " + header_of(table) +
+                       (near.empty() ? "" : "; did you mean '" + io::printable(near) + "'?") +
+                       advice);
+}
+
+Ids index_ids(const io::CsvTable& table, std::size_t column) {
+  if (table.rows.empty()) {
+    throw io::InputError(shown(table.path) + ": expected at least one node, got the header only");
+  }
+  Ids ids;
+  ids.reserve(table.rows.size());
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const std::string& id = table.rows[row][column];
+    if (id.empty()) throw io::InputError(table.place(row, column) + ": expected an id, got none");
+    const auto [found, is_new] = ids.emplace(id, row);
+    if (is_new) continue;
+    throw io::InputError(table.place(row, column) + ": expected each id once, got '" +
+                         io::printable(id) + "' again, first in line " +
+                         std::to_string(table.line[found->second]));
+  }
+  return ids;
+}
+
+std::pair<std::size_t, std::size_t> end_columns(const io::CsvTable& table) {
+  constexpr std::array<std::pair<const char*, const char*>, 3> kNames = {
+      {{"src", "dst"}, {"source", "target"}, {"from", "to"}}};
+  for (const auto& [first, second] : kNames) {
+    const auto a = table.column(first);
+    const auto b = table.column(second);
+    if (a && b) return {*a, *b};
+  }
+  throw io::InputError(shown(table.path) +
+                       ": expected columns 'src' and 'dst' (or 'source' and 'target', or 'from' "
+                       "and 'to'), got " +
+                       header_of(table));
+}
+
+graph::Graph read_graph(const std::filesystem::path& path, const Ids& ids,
+                        const LoadOptions& options) {
+  const io::CsvTable table = io::read_csv(path);
+  const auto [src, dst] = end_columns(table);
+  const auto weight = table.column("weight");
+  const auto node_at = [&](std::size_t row, std::size_t column) {
+    const std::string& id = table.rows[row][column];
+    const auto found = ids.find(id);
+    if (found != ids.end()) return found->second;
+    throw io::InputError(table.place(row, column) +
+                         ": expected an id of the table of nodes, got '" + io::printable(id) + "'");
+  };
+  graph::EdgeList edges{.num_nodes = std::ssize(ids)};
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    edges.src.push_back(node_at(row, src));
+    edges.dst.push_back(node_at(row, dst));
+    if (!weight) continue;
+    const auto number = io::to_number(table.rows[row][*weight]);
+    if (!number) {
+      throw io::InputError(table.place(row, *weight) + ": expected a finite number, got '" +
+                           io::printable(table.rows[row][*weight]) + "'");
+    }
+    edges.weight.push_back(*number);
+  }
+  const bool directed = options.directed.value_or(false);
+  return make_graph(shown(path), edges,
+                    directed ? graph::Direction::kDirected : graph::Direction::kUndirected);
+}
+
+// Features of tables that have none: the number of neighbours, by a stored column or a new one.
+void use_degree(NodeData& data, const Column* stored) {
+  const auto row_ptr = data.graph.row_ptr();
+  std::vector<double> degree(static_cast<std::size_t>(data.graph.num_nodes()));
+  for (std::size_t i = 0; i < degree.size(); ++i) {
+    degree[i] = static_cast<double>(row_ptr[i + 1] - row_ptr[i]);
+  }
+  const Column column = stored != nullptr ? *stored : fit_number(std::string(kDegree), degree);
+  data.columns = {column};
+  data.features = {.rows = data.graph.num_nodes(), .columns = 1};
+  for (const double value : degree) {
+    data.features.values.push_back(static_cast<float>((value - column.mean) / column.scale));
+  }
+}
+
+void read_features(const io::CsvTable& table, const std::vector<std::size_t>& columns,
+                   const LoadOptions& options, NodeData& data, std::vector<std::string>& notes) {
+  if (options.columns != nullptr && !options.columns->empty()) {
+    const std::vector<Column>& stored = *options.columns;
+    if (columns.empty() && stored.size() == 1 && stored[0].name == kDegree) {
+      return use_degree(data, &stored[0]);
+    }
+    data.features = apply_columns(table, stored, notes);
+    data.columns = stored;
+    for (const std::size_t column : columns) {
+      const std::string& name = table.header[column];
+      const bool is_used = std::any_of(stored.begin(), stored.end(),
+                                       [&](const Column& known) { return known.name == name; });
+      if (!is_used) {
+        notes.push_back(shown(table.path) + ": column '" + io::printable(name) +
+                        "' is ignored: the training table had none of that name");
+      }
+    }
+    return;
+  }
+  if (columns.empty()) {
+    notes.push_back(shown(table.path) +
+                    ": no feature column; the only feature is each node's degree");
+    return use_degree(data, nullptr);
+  }
+  for (const std::size_t column : columns) {
+    data.columns.push_back(fit_column(table, column, options.standardise.value_or(true)));
+  }
+  data.features = apply_columns(table, data.columns, notes);
+}
+
+Part part_at(const io::CsvTable& table, std::size_t row, std::size_t column) {
+  const std::string& cell = table.rows[row][column];
+  if (cell.empty() || cell == "none") return Part::kNone;
+  if (cell == "train" || cell == "0") return Part::kTrain;
+  if (cell == "val" || cell == "valid" || cell == "validation" || cell == "1") return Part::kVal;
+  if (cell == "test" || cell == "2") return Part::kTest;
+  throw io::InputError(table.place(row, column) +
+                       ": expected train, val, test (or 0, 1, 2) or an empty cell, got '" +
+                       io::printable(cell) + "'");
+}
+
+void read_split(const io::CsvTable& table, const LoadOptions& options, Dataset& dataset,
+                NodeData& data) {
+  const std::string where = shown(table.path);
+  const auto column = table.column("split");
+  const bool predicting = options.columns != nullptr;
+  std::vector<Part> split(table.rows.size(), Part::kNone);
+  if (column) {
+    for (std::size_t row = 0; row < split.size(); ++row) split[row] = part_at(table, row, *column);
+    dataset.protocol = "split by column 'split'";
+  } else if (!predicting) {
+    split = random_split(where, classes_of(data), options.split_seed);
+    dataset.protocol =
+        "random 50/25/25 split of the labelled nodes, seed " + std::to_string(options.split_seed);
+  }
+  data.splits = {std::move(split)};
+  if (!predicting) check_splits(where, data, dataset.notes);
+}
+
+}  // namespace
+
+Dataset read_node_tables(const std::filesystem::path& nodes, const std::filesystem::path& edges,
+                         const LoadOptions& options) {
+  const io::CsvTable table = io::read_csv(nodes);
+  const std::size_t id_column = need_column(table, "id", "");
+  const Ids ids = index_ids(table, id_column);
+  Dataset dataset{.source = shown(nodes) + ", " + shown(edges)};
+  NodeData data;
+  data.graph = read_graph(edges, ids, options);
+  data.target_name = options.target.empty() ? "label" : options.target;
+  auto label_column = table.column(data.target_name);
+  if (!label_column && options.columns == nullptr) {
+    label_column = need_column(table, data.target_name, "; name the label column with --target");
+  }
+
+  std::vector<std::size_t> features;
+  for (std::size_t column = 0; column < table.header.size(); ++column) {
+    const bool is_feature =
+        column != id_column && column != label_column && table.header[column] != "split";
+    if (is_feature) features.push_back(column);
+  }
+  read_features(table, features, options, data, dataset.notes);
+
+  Labels labels;
+  if (label_column) {
+    labels = read_labels(table, *label_column, options);
+  } else {
+    labels.target.assign(table.rows.size(), std::numeric_limits<float>::quiet_NaN());
+    if (options.class_names != nullptr) labels.class_names = *options.class_names;
+    labels.task = choose_node_task(shown(nodes), labels.class_names.size(), options.task);
+  }
+  data.target = std::move(labels.target);
+  data.class_names = std::move(labels.class_names);
+  dataset.task = labels.task;
+  dataset.metric = default_metric(labels.task);
+  for (const auto& row : table.rows) data.node_ids.push_back(row[id_column]);
+  read_split(table, options, dataset, data);
+  dataset.content = std::move(data);
+  return dataset;
+}
+
+}  // namespace mpssm::data

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+// Many graphs packed into arrays: pointers and local ids checked before they are used.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "mpssm/data/edges.h"
+#include "mpssm/data/names.h"
+#include "mpssm/data/readers.h"
+#include "mpssm/data/split.h"
+#include "mpssm/data/tasks.h"
+#include "mpssm/io/error.h"
+
+namespace mpssm::data {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+std::string array_of(const io::Npz& npz, std::string_view array) {
+  return shown(npz.path()) + ": array '" + io::printable(array) + "'";
+}
+
+std::vector<std::int64_t> read_pointers(const io::Npz& npz, const char* name) {
+  std::vector<std::int64_t> pointers = npz.integers(name, Shape{-1});
+  if (pointers.size() < 2) {
+    throw io::InputError(array_of(npz, name) + ": expected 0 and the end of each graph, got " +
+                         std::to_string(pointers.size()) + " number(s)");
+  }
+  if (pointers[0] != 0) {
+    throw io::InputError(array_of(npz, name) + ": [0]: expected 0, got " +
+                         std::to_string(pointers[0]));
+  }
+  const auto fall = std::is_sorted_until(pointers.begin(), pointers.end());
+  if (fall != pointers.end()) {
+    throw io::InputError(array_of(npz, name) + ": [" + std::to_string(fall - pointers.begin()) +
+                         "]: expected at least " + std::to_string(*(fall - 1)) +
+                         " as before it, got " + std::to_string(*fall));
+  }
+  return pointers;
+}
+
+std::vector<std::int32_t> read_ends(const io::Npz& npz, const char* name, const GraphsData& data) {
+  const std::vector<std::int64_t> ends = npz.integers(name, Shape{data.edge_ptr.back()});
+  std::vector<std::int32_t> result(ends.size());
+  for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
+    const std::int64_t size = data.node_ptr[g + 1] - data.node_ptr[g];
+    for (std::int64_t e = data.edge_ptr[g]; e < data.edge_ptr[g + 1]; ++e) {
+      if (ends[e] < 0 || ends[e] >= size) {
+        check_node(
+            array_of(npz, name) + ": [" + std::to_string(e) + "] in graph " + std::to_string(g),
+            ends[e], size);
+      }
+      result[e] = static_cast<std::int32_t>(ends[e]);
+    }
+  }
+  return result;
+}
+
+void read_graphs(const io::Npz& npz, GraphsData& data) {
+  data.node_ptr = read_pointers(npz, "node_ptr");
+  data.edge_ptr = read_pointers(npz, "edge_ptr");
+  if (data.edge_ptr.size() != data.node_ptr.size()) {
+    throw io::InputError(array_of(npz, "edge_ptr") + ": expected " +
+                         std::to_string(data.node_ptr.size()) + " numbers as in 'node_ptr', got " +
+                         std::to_string(data.edge_ptr.size()));
+  }
+  for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
+    const std::int64_t size = data.node_ptr[g + 1] - data.node_ptr[g];
+    if (size >= 1 && size <= std::numeric_limits<std::int32_t>::max()) continue;
+    throw io::InputError(array_of(npz, "node_ptr") + ": expected at least one node in graph " +
+                         std::to_string(g) + ", got " + std::to_string(size));
+  }
+  data.edge_src = read_ends(npz, "edge_src", data);
+  data.edge_dst = read_ends(npz, "edge_dst", data);
+}
+
+// The mix depends on the order of an edge's ends, its sum not on the order of edges: equal sums
+// both ways mean that every edge has its reverse, but for a chance of 2^-64.
+bool has_both_directions(const GraphsData& data) {
+  const auto mix = [](std::uint64_t graph, std::uint64_t a, std::uint64_t b) {
+    std::uint64_t x = graph * 0x9e3779b97f4a7c15u + (a << 32 | b);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+  };
+  std::uint64_t difference = 0;
+  for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
+    for (std::int64_t e = data.edge_ptr[g]; e < data.edge_ptr[g + 1]; ++e) {
+      const auto src = static_cast<std::uint64_t>(data.edge_src[e]);
+      const auto dst = static_cast<std::uint64_t>(data.edge_dst[e]);
+      difference += mix(g, src, dst) - mix(g, dst, src);
+    }
+  }
+  return difference == 0;
+}
+
+std::vector<std::int32_t> largest_codes(const std::vector<std::uint8_t>& codes,
+                                        std::size_t columns) {
+  std::vector<std::int32_t> largest(columns, 0);
+  for (std::size_t i = 0; i < codes.size(); i += columns) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      largest[c] = std::max<std::int32_t>(largest[c], codes[i + c]);
+    }
+  }
+  return largest;
+}
+
+// Stored with the file, known for it, or as large as the codes need.
+std::vector<std::int32_t> choose_vocabulary(const io::Npz& npz, const PackedLayout& layout,
+                                            const std::vector<std::int32_t>& largest) {
+  std::vector<std::int32_t> vocabulary = layout.vocabulary;
+  if (npz.has("vocabulary")) {
+    vocabulary.clear();
+    // A code is one byte: no vocabulary needs more than 256.
+    for (const std::int64_t size : npz.integers("vocabulary", Shape{std::ssize(largest)})) {
+      vocabulary.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(size, 0, 256)));
+    }
+  }
+  if (vocabulary.empty()) {
+    for (const std::int32_t code : largest) vocabulary.push_back(code + 1);
+  }
+  if (vocabulary.size() != largest.size()) {
+    throw io::InputError(array_of(npz, "atom_feat") + ": expected " +
+                         std::to_string(vocabulary.size()) + " columns, got " +
+                         std::to_string(largest.size()));
+  }
+  for (std::size_t c = 0; c < largest.size(); ++c) {
+    if (largest[c] < vocabulary[c]) continue;
+    throw io::InputError(array_of(npz, "atom_feat") + ": column " + std::to_string(c) +
+                         ": expected codes below " + std::to_string(vocabulary[c]) + ", got " +
+                         std::to_string(largest[c]));
+  }
+  return vocabulary;
+}
+
+void read_codes(const io::Npz& npz, const PackedLayout& layout, GraphsData& data) {
+  const io::Array array = npz.read("atom_feat");
+  const std::int64_t num_nodes = data.node_ptr.back();
+  if (array.dtype != io::DType::kUInt8 || array.shape.size() != 2 || array.shape[0] != num_nodes ||
+      array.shape[1] < 1) {
+    throw io::InputError(array_of(npz, "atom_feat") + ": expected uint8 codes of shape [" +
+                         std::to_string(num_nodes) + ", columns], got " +
+                         std::string(to_string(array.dtype)) + " with " +
+                         std::to_string(array.shape.size()) + " axes and " +
+                         std::to_string(array.num_elements()) + " numbers");
+  }
+  data.codes.resize(array.bytes.size());
+  std::memcpy(data.codes.data(), array.bytes.data(), array.bytes.size());
+  const auto columns = static_cast<std::size_t>(array.shape[1]);
+  data.vocabulary = choose_vocabulary(npz, layout, largest_codes(data.codes, columns));
+}
+
+void read_features(const io::Npz& npz, const PackedLayout& layout, GraphsData& data) {
+  if (npz.has("atom_feat")) return read_codes(npz, layout, data);
+  if (!npz.has("node_features")) {
+    throw io::InputError(shown(npz.path()) +
+                         ": expected an array 'node_features' or 'atom_feat', got neither");
+  }
+  Shape shape;
+  data.features.values = npz.floats("node_features", Shape{data.node_ptr.back(), -1}, &shape);
+  data.features.rows = shape[0];
+  data.features.columns = shape[1];
+  if (shape[1] < 1) {
+    throw io::InputError(array_of(npz, "node_features") + ": expected at least one column, got 0");
+  }
+}
+
+struct Target {
+  bool of_nodes = false;
+  bool stored_as_float = false;
+  bool yes_or_no = false;  // 0 and 1 only
+};
+
+// [G], [G, K], [nodes] or [nodes, 1].
+Target read_target(const io::Npz& npz, const std::string& name, GraphsData& data) {
+  const io::Array array = npz.read(name);
+  const Shape& shape = array.shape;
+  const std::int64_t rows = shape.empty() ? -1 : shape[0];
+  const std::int64_t columns = shape.size() == 2 ? shape[1] : 1;
+  const bool of_graphs = rows == data.num_graphs();
+  Target target;
+  target.of_nodes = !of_graphs && rows == data.node_ptr.back() && columns == 1;
+  if (shape.size() > 2 || columns < 1 || !(of_graphs || target.of_nodes)) {
+    throw io::InputError(array_of(npz, name) + ": expected one row for each of " +
+                         std::to_string(data.num_graphs()) + " graphs or one number for each of " +
+                         std::to_string(data.node_ptr.back()) + " nodes, got " +
+                         std::to_string(array.num_elements()) + " numbers in " +
+                         std::to_string(shape.size()) + " axes");
+  }
+  data.target = {.rows = rows, .columns = columns, .values = npz.floats(name, shape)};
+  target.stored_as_float = array.dtype == io::DType::kFloat32 || array.dtype == io::DType::kFloat64;
+  target.yes_or_no = std::all_of(data.target.values.begin(), data.target.values.end(),
+                                 [](float value) { return value == 0.0f || value == 1.0f; });
+  return target;
+}
+
+Task choose_task(const std::string& where, const Target& target, std::optional<Task> wanted) {
+  const bool labels = target.yes_or_no && !target.stored_as_float;
+  const Task natural = target.of_nodes ? Task::kNodeRegression
+                       : labels        ? Task::kGraphLabels
+                                       : Task::kGraphRegression;
+  if (!wanted || *wanted == natural) return natural;
+  const bool is_possible =
+      !target.of_nodes &&
+      (*wanted == Task::kGraphRegression || (*wanted == Task::kGraphLabels && target.yes_or_no));
+  if (is_possible) return *wanted;
+  throw io::InputError(where + ": expected labels for task " + std::string(to_string(*wanted)) +
+                       ", got those of " + std::string(to_string(natural)));
+}
+
+std::vector<std::string> name_targets(const io::Npz& npz, const PackedLayout& layout,
+                                      std::int64_t count) {
+  if (npz.has("target_names")) return read_names(npz, "target_names", count);
+  if (std::ssize(layout.target_names) == count) return layout.target_names;
+  if (count == 1) return {layout.target};
+  std::vector<std::string> names;
+  for (std::int64_t k = 0; k < count; ++k) names.push_back(layout.target + std::to_string(k));
+  return names;
+}
+
+Task read_targets(const io::Npz& npz, const PackedLayout& layout, const LoadOptions& options,
+                  GraphsData& data) {
+  const std::string& name = layout.target;
+  if (!npz.has(name)) {
+    std::string found;
+    for (const std::string& array : npz.names()) found += (found.empty() ? "" : ", ") + array;
+    throw io::InputError(shown(npz.path()) + ": expected labels in an array '" +
+                         io::printable(name) + "', got " + io::printable(found, 200) +
+                         "; name the array with --target");
+  }
+  const Target target = read_target(npz, name, data);
+  std::optional<Task> wanted = options.task;
+  if (!wanted && npz.has("task")) wanted = task_from_name(read_names(npz, "task", 1)[0]);
+  data.target_names = name_targets(npz, layout, data.target.columns);
+  return choose_task(array_of(npz, name), target, wanted);
+}
+
+void read_split(const io::Npz& npz, const LoadOptions& options, Dataset& dataset,
+                GraphsData& data) {
+  if (npz.has("split")) {
+    const auto parts = npz.integers("split", Shape{data.num_graphs()});
+    for (std::size_t g = 0; g < parts.size(); ++g) {
+      if (parts[g] < 0 || parts[g] > 3) {
+        throw io::InputError(array_of(npz, "split") + ": [" + std::to_string(g) +
+                             "]: expected 0 (train), 1 (val), 2 (test) or 3 (none), got " +
+                             std::to_string(parts[g]));
+      }
+      data.part.push_back(static_cast<Part>(parts[g]));
+    }
+    dataset.protocol = "stored split";
+  } else {
+    const std::vector<std::int32_t> one_class(static_cast<std::size_t>(data.num_graphs()), 0);
+    data.part = random_split(shown(npz.path()), one_class, options.split_seed);
+    dataset.protocol =
+        "random 50/25/25 split of the graphs, seed " + std::to_string(options.split_seed);
+  }
+  if (options.columns == nullptr) check_parts(shown(npz.path()), data.part, "graph");
+}
+
+double read_scale(const io::Npz& npz, const PackedLayout& layout, const GraphsData& data) {
+  if (layout.scale_by_train_maximum) return train_maximum(data);
+  if (!npz.has("label_scale")) return 1.0;
+  const float scale = npz.floats("label_scale", Shape{1})[0];
+  if (scale > 0.0f) return scale;
+  throw io::InputError(array_of(npz, "label_scale") + ": expected a number above 0, got " +
+                       std::to_string(scale));
+}
+
+}  // namespace
+
+double train_maximum(const GraphsData& data) {
+  const bool of_nodes = data.target.rows != data.num_graphs();
+  float largest = 0.0f;
+  for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
+    if (data.part[g] != Part::kTrain) continue;
+    const std::int64_t first = of_nodes ? data.node_ptr[g] : g;
+    const std::int64_t end = of_nodes ? data.node_ptr[g + 1] : g + 1;
+    for (std::int64_t i = first * data.target.columns; i < end * data.target.columns; ++i) {
+      largest = std::max(largest, data.target.values[i]);
+    }
+  }
+  return largest > 0.0f ? largest : 1.0;
+}
+
+Dataset read_packed_npz(const io::Npz& npz, const PackedLayout& layout,
+                        const LoadOptions& options) {
+  Dataset dataset{.source = shown(npz.path())};
+  GraphsData data;
+  read_graphs(npz, data);
+  read_features(npz, layout, data);
+  dataset.task = read_targets(npz, layout, options, data);
+  dataset.metric = read_metric(npz, dataset.task);
+  read_split(npz, options, dataset, data);
+  data.label_scale = read_scale(npz, layout, data);
+  if (!has_both_directions(data)) {
+    dataset.notes.push_back(shown(npz.path()) +
+                            ": edges are not all listed in both directions: messages run one way");
+  }
+  dataset.content = std::move(data);
+  return dataset;
+}
+
+}  // namespace mpssm::data

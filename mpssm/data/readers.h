@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Private to data/: the readers that load() chooses from. All throw io::InputError.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mpssm/data/dataset.h"
+#include "mpssm/data/load.h"
+#include "mpssm/io/npz.h"
+
+namespace mpssm::data {
+
+/// A table of nodes and a table of edges.
+Dataset read_node_tables(const std::filesystem::path& nodes, const std::filesystem::path& edges,
+                         const LoadOptions& options);
+
+/// One graph as arrays: node_features, node_labels, edges, {train,val,test}_masks.
+Dataset read_node_npz(const io::Npz& npz, const LoadOptions& options);
+
+/// What packed arrays do not say themselves.
+struct PackedLayout {
+  std::string target = "labels";
+  std::vector<std::int32_t> vocabulary = {};  ///< of the codes; empty: stored, or as found
+  bool scale_by_train_maximum = false;
+  std::vector<std::string> target_names = {};
+};
+/// Many graphs as arrays: node_ptr, edge_ptr, edge_src, edge_dst, features or codes, split, target.
+Dataset read_packed_npz(const io::Npz& npz, const PackedLayout& layout, const LoadOptions& options);
+
+/// Largest label of the training graphs, what labels are divided by; 1 if none is positive.
+double train_maximum(const GraphsData& data);
+
+struct SeriesProtocol {
+  std::int64_t lags = 0;  ///< 0: 12 for series of 200 steps and more, else 4
+  std::int64_t horizon = 1;
+  WindowRule rule = WindowRule::kFractions;
+  double train_ratio = 0.7;
+  bool standardise = true;
+  std::optional<float> null_value = {};
+  std::string metric = "mae";
+};
+/// PyTorch Geometric Temporal's.
+SeriesProtocol temporal_protocol(std::int64_t lags);
+/// DCRNN's.
+SeriesProtocol traffic_protocol();
+
+/// Measurements 'x', 'values' or 'speed' with a graph from the same file or from `graph`.
+Dataset read_series_npz(const io::Npz& npz, const io::Npz* graph, const SeriesProtocol& protocol,
+                        const LoadOptions& options);
+/// PyTorch Geometric Temporal's files. `protocol.lags` 0: the lags of that library's loader.
+Dataset read_series_json(const std::filesystem::path& path, const SeriesProtocol& protocol,
+                         const LoadOptions& options);
+/// Protocol and options into `series`, everything checked.
+Dataset finish_series(const std::filesystem::path& path, SeriesData series,
+                      const SeriesProtocol& protocol, const LoadOptions& options);
+
+}  // namespace mpssm::data

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The datasets known by name: files, checksums, where they come from, protocol.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mpssm/data/dataset.h"
+
+namespace mpssm::data {
+
+struct DatasetFile {
+  std::string name;    ///< path below a data folder, e.g. "hetero/minesweeper.npz"; the bare file
+                       ///< name works too
+  std::string sha256;  ///< empty: not known
+  std::string source;  ///< public place it comes from, for people
+};
+
+struct DatasetInfo {
+  std::string name;
+  Task task;
+  std::string metric;
+  std::string summary;             ///< one line
+  std::string protocol;            ///< split, label scale, mask, selection
+  std::vector<DatasetFile> files;  ///< all wanted
+  std::vector<DatasetFile> alternatives =
+      {};                     ///< the same data in another form, if those are absent
+  std::string fallback = {};  ///< dataset to take, with a note, if the files are absent; "" = none
+  std::string target = {};    ///< packed graphs: array that holds the labels
+};
+
+std::span<const DatasetInfo> registry();
+const DatasetInfo* find_dataset(std::string_view name);  ///< nullptr if unknown
+
+/// The candidate with the least edit distance to `word`, if it is close enough to be a slip; else
+/// "".
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+}  // namespace mpssm::data

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// Series of measurements as arrays, and the protocols that cut them into windows.
+#include <cmath>
+#include <utility>
+
+#include "mpssm/data/edges.h"
+#include "mpssm/data/readers.h"
+#include "mpssm/io/error.h"
+
+namespace mpssm::data {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+constexpr std::int64_t kLongSeries = 200;
+
+const char* value_array(const io::Npz& npz) {
+  for (const char* name : {"x", "values", "speed"}) {
+    if (npz.has(name)) return name;
+  }
+  throw io::InputError(shown(npz.path()) +
+                       ": expected measurements in an array 'x', 'values' or 'speed', got none");
+}
+
+void read_values(const io::Npz& npz, SeriesData& series) {
+  const std::string name = value_array(npz);
+  const Shape shape = npz.read(name).shape;
+  if (shape.size() < 2 || shape.size() > 3 || shape[0] < 1 || shape[1] < 1 || shape.back() < 1) {
+    throw io::InputError(shown(npz.path()) + ": array '" + name + "': expected shape [steps, " +
+                         "nodes] or [steps, nodes, features], none of them 0, got " +
+                         std::to_string(shape.size()) + " axes");
+  }
+  series.num_steps = shape[0];
+  series.num_nodes = shape[1];
+  series.num_features = shape.size() == 3 ? shape[2] : 1;
+  // Values that are not finite are let through, for finish_series to say where they are.
+  series.values = npz.floats(name, shape, nullptr, true);
+}
+
+graph::EdgeList read_adjacency(const io::Npz& npz, std::int64_t num_nodes) {
+  const std::vector<float> adjacency = npz.floats("adj", Shape{num_nodes, num_nodes});
+  graph::EdgeList edges{.num_nodes = num_nodes};
+  for (std::int64_t i = 0; i < num_nodes; ++i) {
+    for (std::int64_t j = 0; j < num_nodes; ++j) {
+      const float weight = adjacency[i * num_nodes + j];
+      if (weight == 0.0f) continue;
+      edges.src.push_back(i);
+      edges.dst.push_back(j);
+      edges.weight.push_back(weight);
+    }
+  }
+  return edges;
+}
+
+graph::Graph read_graph(const io::Npz& npz, std::int64_t num_nodes) {
+  if (!npz.has("adj") && !npz.has("edges") && !npz.has("edge_index")) {
+    throw io::InputError(shown(npz.path()) +
+                         ": expected a graph in an array 'edges', 'edge_index' or 'adj', got none");
+  }
+  const graph::EdgeList edges = npz.has("adj")
+                                    ? symmetrise(read_adjacency(npz, num_nodes), Merge::kMax)
+                                    : symmetrise(read_edges(npz, num_nodes), Merge::kMean);
+  return make_graph(shown(npz.path()), edges, graph::Direction::kUndirected);
+}
+
+void read_clock(const io::Npz& npz, SeriesData& series) {
+  series.time_of_day = npz.floats("time_in_day", Shape{series.num_steps});
+  for (std::size_t t = 0; t < series.time_of_day.size(); ++t) {
+    if (series.time_of_day[t] >= 0.0f && series.time_of_day[t] < 1.0f) continue;
+    throw io::InputError(shown(npz.path()) + ": array 'time_in_day': [" + std::to_string(t) +
+                         "]: expected a time in [0, 1), got " +
+                         std::to_string(series.time_of_day[t]));
+  }
+}
+
+void check_finite(const std::string& where, const SeriesData& series) {
+  for (std::size_t i = 0; i < series.values.size(); ++i) {
+    if (std::isfinite(series.values[i])) continue;
+    const auto row = static_cast<std::int64_t>(i) / series.num_features;
+    throw io::InputError(where + ": step " + std::to_string(row / series.num_nodes) + ", node " +
+                         std::to_string(row % series.num_nodes) +
+                         ": expected a finite number, got " + std::to_string(series.values[i]) +
+                         "; fill gaps before loading");
+  }
+}
+
+// Up to six digits, without the zeros at the end.
+std::string short_number(double value) {
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+std::string describe(const SeriesData& series) {
+  const WindowSplit split = window_split(series);
+  std::string text = std::to_string(series.lags) + " steps in, " + std::to_string(series.horizon) +
+                     " out; windows in time order: " + std::to_string(split.val) + " train, " +
+                     std::to_string(split.test - split.val) + " val, " +
+                     std::to_string(split.end - split.test) + " test; ";
+  text += series.standardise ? "inputs standardised by the training windows" : "values as stored";
+  if (series.null_value) text += "; targets of " + short_number(*series.null_value) + " left out";
+  return text;
+}
+
+}  // namespace
+
+SeriesProtocol temporal_protocol(std::int64_t lags) {
+  return {.lags = lags,
+          .rule = WindowRule::kTrainThenTest,
+          .train_ratio = 0.9,
+          .standardise = false,
+          .metric = "mse"};
+}
+
+SeriesProtocol traffic_protocol() { return {.lags = 12, .horizon = 12, .null_value = 0.0f}; }
+
+Dataset finish_series(const std::filesystem::path& path, SeriesData series,
+                      const SeriesProtocol& protocol, const LoadOptions& options) {
+  const std::int64_t own_lags = series.num_steps >= kLongSeries ? 12 : 4;
+  series.lags = options.lags.value_or(protocol.lags > 0 ? protocol.lags : own_lags);
+  series.horizon = options.horizon.value_or(protocol.horizon);
+  series.rule = protocol.rule;
+  series.train_ratio = options.train_ratio.value_or(protocol.train_ratio);
+  if (options.train_ratio) series.test_ratio = (1.0 - series.train_ratio) * 2.0 / 3.0;
+  series.standardise = options.standardise.value_or(protocol.standardise);
+  series.null_value = protocol.null_value;
+  check_finite(shown(path), series);
+  Dataset dataset{.task = Task::kForecast, .metric = protocol.metric, .source = shown(path)};
+  try {
+    dataset.protocol = describe(series);
+  } catch (const io::InputError& error) {
+    throw io::InputError(shown(path) + ": " + error.what());
+  }
+  dataset.content = std::move(series);
+  return dataset;
+}
+
+Dataset read_series_npz(const io::Npz& npz, const io::Npz* graph, const SeriesProtocol& protocol,
+                        const LoadOptions& options) {
+  SeriesData series;
+  read_values(npz, series);
+  series.graph = read_graph(graph != nullptr ? *graph : npz, series.num_nodes);
+  if (npz.has("time_in_day")) read_clock(npz, series);
+  const io::Npz& named = npz.has("sensor_ids") || graph == nullptr ? npz : *graph;
+  if (named.has("sensor_ids")) {
+    for (const std::int64_t id : named.integers("sensor_ids", Shape{series.num_nodes})) {
+      series.node_ids.push_back(std::to_string(id));
+    }
+  }
+  Dataset dataset = finish_series(npz.path(), std::move(series), protocol, options);
+  if (graph != nullptr) dataset.source += ", " + shown(graph->path());
+  return dataset;
+}
+
+}  // namespace mpssm::data

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Private to data/: making and checking the train, val and test parts of nodes and graphs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mpssm/data/dataset.h"
+
+namespace mpssm::data {
+
+/// Class of each node; 0 for every labelled node of a regression, -1 where there is no label.
+std::vector<std::int32_t> classes_of(const NodeData& data);
+
+/// Random 50/25/25 split of the samples whose class is not -1, stratified: every class is in train,
+/// no part is empty. Throws io::InputError, starting with `where`, if there are too few samples.
+std::vector<Part> random_split(const std::string& where, std::span<const std::int32_t> class_of,
+                               std::uint64_t seed);
+
+/// Takes nodes without a label out of their parts, then throws io::InputError if a part is empty or
+/// a class is missing in train. Adds a note where val or test of two classes has one only.
+void check_splits(const std::string& where, NodeData& data, std::vector<std::string>& notes);
+
+/// Throws io::InputError if train, val or test has none of the `samples`.
+void check_parts(const std::string& where, std::span<const Part> part, const char* samples);
+
+}  // namespace mpssm::data

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// The label column of a table: classes or numbers.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "mpssm/data/edges.h"
+#include "mpssm/data/tables.h"
+#include "mpssm/data/tasks.h"
+#include "mpssm/io/error.h"
+
+namespace mpssm::data {
+namespace {
+
+constexpr std::size_t kMaxNumericClasses = 50;
+constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
+
+// Beyond 2^53 not every whole number is a double.
+bool is_whole(double number) { return number == std::floor(number) && std::abs(number) <= 0x1p53; }
+
+// "1", "01" and "1.0" are one class.
+std::string class_name(const std::string& cell) {
+  const auto number = io::to_number(cell);
+  return number && is_whole(*number) ? std::to_string(static_cast<std::int64_t>(*number)) : cell;
+}
+
+struct Survey {
+  std::set<std::string> classes;
+  std::optional<std::size_t> first_number;    // row
+  std::optional<std::size_t> first_text;      // row
+  std::optional<std::size_t> first_fraction;  // row
+};
+
+Survey survey(const io::CsvTable& table, std::size_t column) {
+  Survey result;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const std::string& cell = table.rows[row][column];
+    if (cell.empty()) continue;
+    result.classes.insert(class_name(cell));
+    const auto number = io::to_number(cell);
+    if (!number && !result.first_text) result.first_text = row;
+    if (number && !result.first_number) result.first_number = row;
+    if (number && !is_whole(*number) && !result.first_fraction) result.first_fraction = row;
+  }
+  return result;
+}
+
+[[noreturn]] void fail_not_a_number(const io::CsvTable& table, std::size_t row,
+                                    std::size_t column) {
+  throw io::InputError(table.place(row, column) + ": expected a number or an empty cell, got '" +
+                       io::printable(table.rows[row][column]) + "'");
+}
+
+std::vector<std::string> sorted_classes(const Survey& found) {
+  std::vector<std::string> names(found.classes.begin(), found.classes.end());
+  if (!found.first_text) {
+    std::stable_sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+      return *io::to_number(a) < *io::to_number(b);
+    });
+  }
+  return names;
+}
+
+std::vector<float> read_numbers(const io::CsvTable& table, std::size_t column) {
+  std::vector<float> target(table.rows.size(), kNoLabel);
+  for (std::size_t row = 0; row < target.size(); ++row) {
+    const std::string& cell = table.rows[row][column];
+    if (cell.empty()) continue;
+    const auto number = io::to_number(cell);
+    if (!number || !std::isfinite(static_cast<float>(*number)))
+      fail_not_a_number(table, row, column);
+    target[row] = static_cast<float>(*number);
+  }
+  return target;
+}
+
+std::vector<float> read_classes(const io::CsvTable& table, std::size_t column,
+                                const std::vector<std::string>& names) {
+  std::unordered_map<std::string_view, std::size_t> number_of;
+  for (const std::string& name : names) number_of.emplace(name, number_of.size());
+  std::vector<float> target(table.rows.size(), kNoLabel);
+  for (std::size_t row = 0; row < target.size(); ++row) {
+    const std::string& cell = table.rows[row][column];
+    if (cell.empty()) continue;
+    const auto found = number_of.find(class_name(cell));
+    if (found == number_of.end()) {
+      throw io::InputError(table.place(row, column) + ": expected one of the " +
+                           std::to_string(names.size()) + " known classes, got '" +
+                           io::printable(cell) + "'");
+    }
+    target[row] = static_cast<float>(found->second);
+  }
+  return target;
+}
+
+bool are_numbers(const io::CsvTable& table, std::size_t column, const LoadOptions& options,
+                 const Survey& found) {
+  if (options.class_names != nullptr) return options.class_names->empty();
+  if (options.task) return *options.task == Task::kNodeRegression;
+  if (found.first_text && found.first_number) {
+    // Text among numbers is more likely a slip than a class.
+    const bool slip = is_non_finite_word(table.rows[*found.first_text][column]);
+    if (slip || found.first_fraction) fail_not_a_number(table, *found.first_text, column);
+  }
+  if (found.first_text) return false;
+  return found.first_fraction || found.classes.size() > kMaxNumericClasses;
+}
+
+}  // namespace
+
+Labels read_labels(const io::CsvTable& table, std::size_t column, const LoadOptions& options) {
+  const std::string where =
+      shown(table.path) + ": column '" + io::printable(table.header[column]) + "'";
+  const Survey found = survey(table, column);
+  const bool predicting = options.columns != nullptr;
+  if (found.classes.empty() && !predicting) {
+    throw io::InputError(where + ": expected labels, got empty cells only");
+  }
+  Labels labels;
+  if (are_numbers(table, column, options, found)) {
+    labels.target = read_numbers(table, column);
+  } else {
+    labels.class_names =
+        options.class_names != nullptr ? *options.class_names : sorted_classes(found);
+    labels.target = read_classes(table, column, labels.class_names);
+    if (labels.class_names.size() < 2) {
+      throw io::InputError(where + ": expected at least two classes, got '" +
+                           io::printable(labels.class_names.empty() ? "" : labels.class_names[0]) +
+                           "' only");
+    }
+  }
+  labels.task = choose_node_task(where, labels.class_names.size(), options.task);
+  return labels;
+}
+
+}  // namespace mpssm::data

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/io/file.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include "mpssm/io/error.h"
+
+namespace mpssm::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail_with_errno(const fs::path& path, const std::string& action) {
+  const int code = errno;
+  fail(path, action + ": " + std::generic_category().message(code));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  int get() const { return fd_; }
+  bool is_open() const { return fd_ >= 0; }
+  /// Some file systems report a failed write only here.
+  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+void check_regular(const fs::path& path, const struct stat& status) {
+  if (S_ISREG(status.st_mode)) return;
+  fail(path, S_ISDIR(status.st_mode) ? "expected a file, got a folder"
+                                     : "expected a regular file, got a device, pipe or socket");
+}
+
+// New file beside `target`, gone at the end of its life unless renamed over the target.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const fs::path& target) : target_(target), file_(create()) {}
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+
+  void write(std::string_view piece) {
+    if (buffer_.size() + piece.size() > kBufferBytes) flush();
+    if (piece.size() > kBufferBytes) {
+      write_now(piece);
+    } else {
+      buffer_ += piece;
+    }
+  }
+
+  void rename_over_target() {
+    flush();
+    keep_permissions();
+    if (::fsync(file_.get()) != 0 || !file_.close()) give_up("cannot write");
+    if (::rename(path_.c_str(), target_.c_str()) != 0) give_up("cannot replace");
+    path_.clear();
+    // Whether the new name survives a power cut; the file is whole in any case, so no error.
+    const Descriptor folder(
+        ::open(target_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.is_open()) ::fsync(folder.get());
+  }
+
+ private:
+  static constexpr std::size_t kBufferBytes = 1 << 16;
+
+  // A crash may have left a file of this name (process ids come again), another thread may be
+  // writing one: never touch it, number on.
+  int create() {
+    const std::string name =
+        "." + target_.filename().string() + ".tmp-" + std::to_string(::getpid());
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      path_ = target_.parent_path() / (attempt == 0 ? name : name + "-" + std::to_string(attempt));
+      const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (fd >= 0) return fd;
+      if (errno != EEXIST) break;
+    }
+    path_.clear();
+    fail_with_errno(target_, "cannot create");
+  }
+
+  void flush() {
+    write_now(buffer_);
+    buffer_.clear();
+  }
+
+  void write_now(std::string_view rest) {
+    while (!rest.empty()) {
+      const ssize_t count = ::write(file_.get(), rest.data(), rest.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) give_up("cannot write");
+      rest.remove_prefix(static_cast<std::size_t>(count));
+    }
+  }
+
+  // A file that was private stays private.
+  void keep_permissions() {
+    struct stat status = {};
+    if (::stat(target_.c_str(), &status) != 0) return;
+    if (::fchmod(file_.get(), status.st_mode & 07777) != 0) give_up("cannot set permissions");
+  }
+
+  [[noreturn]] void give_up(const std::string& action) const { fail_with_errno(target_, action); }
+
+  fs::path target_;
+  fs::path path_;
+  Descriptor file_;
+  std::string buffer_;
+};
+
+// Where the content has to go: through symbolic links (they stay), to a regular file or a new one.
+fs::path resolve_target(const fs::path& path) {
+  if (path.filename().empty()) fail(path, "expected the path of a file, got a folder");
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(path, error))) return fs::absolute(path);
+  const fs::path target = fs::canonical(path, error);
+  if (error) fail(path, "cannot follow the link: " + error.message());
+  struct stat status = {};
+  if (::stat(target.c_str(), &status) != 0) fail_with_errno(path, "cannot open");
+  check_regular(path, status);
+  return target;
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path, std::int64_t max_bytes) {
+  // Without O_NONBLOCK, opening a pipe waits for its writer.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.is_open()) fail_with_errno(path, "cannot open");
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) fail_with_errno(path, "cannot open");
+  check_regular(path, status);
+  if (status.st_size > max_bytes) {
+    fail(path, "expected at most " + std::to_string(max_bytes) + " bytes, got " +
+                   std::to_string(status.st_size));
+  }
+  std::string content(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t count = ::read(file.get(), content.data() + done, content.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_with_errno(path, "cannot read");
+    if (count == 0) fail(path, "became shorter while it was read; try again");
+    done += static_cast<std::size_t>(count);
+  }
+  return content;
+}
+
+void write_file(const fs::path& path, std::string_view content) {
+  write_file(path, [&](const Sink& sink) { sink(content); });
+}
+
+void write_file(const fs::path& path, const std::function<void(const Sink&)>& produce) {
+  TemporaryFile file(resolve_target(path));
+  produce([&](std::string_view piece) { file.write(piece); });
+  file.rename_over_target();
+}
+
+}  // namespace mpssm::io

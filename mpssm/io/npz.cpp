@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/io/npz.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "mpssm/io/bytes.h"
+#include "mpssm/io/error.h"
+#include "mpssm/io/file.h"
+#include "mpssm/io/npy.h"
+#include "mpssm/io/shape.h"
+#include "mpssm/io/zip.h"
+
+namespace mpssm::io {
+
+struct Npz::Data {
+  std::filesystem::path path;
+  std::string content;
+  std::vector<ZipEntry> entries;
+};
+
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+std::string place_of(const std::filesystem::path& path, std::string_view name) {
+  return path.string() + ": array '" + printable(name) + "'";
+}
+
+// Calls `function` with a value of the C++ type of `dtype`.
+template <typename Function>
+auto with_type(DType dtype, Function&& function) {
+  switch (dtype) {
+    case DType::kBool:
+      return function(bool{});
+    case DType::kInt8:
+      return function(std::int8_t{});
+    case DType::kInt16:
+      return function(std::int16_t{});
+    case DType::kInt32:
+      return function(std::int32_t{});
+    case DType::kInt64:
+      return function(std::int64_t{});
+    case DType::kUInt8:
+      return function(std::uint8_t{});
+    case DType::kUInt16:
+      return function(std::uint16_t{});
+    case DType::kUInt32:
+      return function(std::uint32_t{});
+    case DType::kUInt64:
+      return function(std::uint64_t{});
+    case DType::kFloat32:
+      return function(float{});
+    case DType::kFloat64:
+      return function(double{});
+  }
+  throw std::invalid_argument("DType: unknown value " + std::to_string(static_cast<int>(dtype)));
+}
+
+template <typename T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) return DType::kBool;
+  if constexpr (std::is_same_v<T, std::int8_t>) return DType::kInt8;
+  if constexpr (std::is_same_v<T, std::int16_t>) return DType::kInt16;
+  if constexpr (std::is_same_v<T, std::int32_t>) return DType::kInt32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return DType::kInt64;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return DType::kUInt8;
+  if constexpr (std::is_same_v<T, std::uint16_t>) return DType::kUInt16;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return DType::kUInt32;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return DType::kUInt64;
+  if constexpr (std::is_same_v<T, float>) return DType::kFloat32;
+  if constexpr (std::is_same_v<T, double>) return DType::kFloat64;
+}
+
+void check_shape(const std::string& where, std::span<const std::int64_t> expected,
+                 std::span<const std::int64_t> found) {
+  const bool matches = std::equal(
+      expected.begin(), expected.end(), found.begin(), found.end(),
+      [](std::int64_t wanted, std::int64_t size) { return wanted == -1 || wanted == size; });
+  if (matches) return;
+  fail(where, "expected shape " + shape_text(expected) + ", got " + shape_text(found));
+}
+
+// Index along each axis of the item at `position`.
+std::string index_text(const Array& array, std::size_t position) {
+  std::vector<std::int64_t> index(array.shape.size());
+  auto rest = static_cast<std::int64_t>(position);
+  for (std::size_t axis = index.size(); axis-- > 0;) {
+    index[axis] = rest % array.shape[axis];
+    rest /= array.shape[axis];
+  }
+  return shape_text(index);
+}
+
+// All items converted one by one; `convert` tells with its second argument whether the value fits.
+template <typename To, typename Convert>
+std::vector<To> convert_items(const std::string& where, const Array& array,
+                              const std::string& expected, const Convert& convert) {
+  return with_type(array.dtype, [&](auto type) {
+    using From = decltype(type);
+    std::vector<To> result(array.bytes.size() / sizeof(From));
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const From value = load<From>(&array.bytes[i * sizeof(From)]);
+      bool fits = true;
+      result[i] = convert(value, fits);
+      if (fits) continue;
+      fail(where, "expected " + expected + ", got " + std::to_string(value) + " at " +
+                      index_text(array, i));
+    }
+    return result;
+  });
+}
+
+template <typename From>
+std::int64_t to_int64(From value, bool& fits) {
+  if constexpr (std::is_floating_point_v<From>) {
+    constexpr From kLimit = 9223372036854775808.0;  // 2^63
+    fits = value >= -kLimit && value < kLimit && std::trunc(value) == value;
+    return fits ? static_cast<std::int64_t>(value) : 0;
+  } else {
+    fits = std::is_signed_v<From> ||
+           static_cast<std::uint64_t>(value) <= std::numeric_limits<std::int64_t>::max();
+    return static_cast<std::int64_t>(value);
+  }
+}
+
+}  // namespace
+
+std::size_t size_of(DType dtype) {
+  return with_type(dtype, [](auto type) { return sizeof(type); });
+}
+
+std::string_view to_string(DType dtype) {
+  constexpr std::array<std::string_view, 11> kNames = {"bool",   "int8",    "int16",  "int32",
+                                                       "int64",  "uint8",   "uint16", "uint32",
+                                                       "uint64", "float32", "float64"};
+  return kNames.at(static_cast<std::size_t>(dtype));
+}
+
+std::int64_t Array::num_elements() const {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  return count;
+}
+
+template <typename T>
+Array make_array(std::span<const T> values, std::vector<std::int64_t> shape) {
+  if (bytes_of(shape, sizeof(T)) != values.size_bytes()) {
+    throw std::invalid_argument("make_array: expected as many values as shape " +
+                                shape_text(shape) + " holds, got " + std::to_string(values.size()));
+  }
+  const std::span<const std::byte> bytes = std::as_bytes(values);
+  return {.dtype = dtype_of<T>(), .shape = std::move(shape), .bytes = {bytes.begin(), bytes.end()}};
+}
+
+template Array make_array(std::span<const bool>, std::vector<std::int64_t>);
+template Array make_array(std::span<const std::int8_t>, std::vector<std::int64_t>);
+template Array make_array(std::span<const std::int16_t>, std::vector<std::int64_t>);
+template Array make_array(std::span<const std::int32_t>, std::vector<std::int64_t>);
+template Array make_array(std::span<const std::int64_t>, std::vector<std::int64_t>);
+template Array make_array(std::span<const std::uint8_t>, std::vector<std::int64_t>);
+template Array make_array(std::span<const std::uint16_t>, std::vector<std::int64_t>);
+template Array make_array(std::span<const std::uint32_t>, std::vector<std::int64_t>);
+template Array make_array(std::span<const std::uint64_t>, std::vector<std::int64_t>);
+template Array make_array(std::span<const float>, std::vector<std::int64_t>);
+template Array make_array(std::span<const double>, std::vector<std::int64_t>);
+
+Npz::Npz(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+
+Npz Npz::open(const std::filesystem::path& path) {
+  auto data = std::make_shared<Data>();
+  data->path = path;
+  data->content = read_file(path);
+  data->entries = read_zip_directory(path, data->content);
+  std::erase_if(data->entries,
+                [](const ZipEntry& entry) { return !entry.name.ends_with(kSuffix); });
+  for (ZipEntry& entry : data->entries) {
+    entry.name.resize(entry.name.size() - kSuffix.size());
+    check_zip_entry(place_of(path, entry.name), entry);
+  }
+  return Npz(std::move(data));
+}
+
+const std::filesystem::path& Npz::path() const { return data_->path; }
+
+std::vector<std::string> Npz::names() const {
+  std::vector<std::string> names;
+  for (const ZipEntry& entry : data_->entries) names.push_back(entry.name);
+  return names;
+}
+
+bool Npz::has(std::string_view name) const {
+  return std::any_of(data_->entries.begin(), data_->entries.end(),
+                     [&](const ZipEntry& entry) { return entry.name == name; });
+}
+
+const ZipEntry& Npz::find(std::string_view name) const {
+  const auto entry = std::find_if(data_->entries.begin(), data_->entries.end(),
+                                  [&](const ZipEntry& e) { return e.name == name; });
+  if (entry != data_->entries.end()) return *entry;
+  std::string found;
+  for (const ZipEntry& e : data_->entries) found += (found.empty() ? "only " : ", ") + e.name;
+  fail(path(), "expected an array '" + printable(name) + "', got " +
+                   (found.empty() ? "none" : printable(found, 200)));
+}
+
+Array Npz::read(std::string_view name, std::int64_t max_bytes) const {
+  const ZipEntry& entry = find(name);
+  const std::string where = place_of(path(), name);
+  if (entry.size > static_cast<std::uint64_t>(std::max<std::int64_t>(max_bytes, 0))) {
+    fail(where, "expected at most " + std::to_string(max_bytes) + " bytes, got " +
+                    std::to_string(entry.size));
+  }
+  ZipStream stream(where, data_->content, entry);
+  NpyHeader header = read_npy_header(where, stream);
+  if (bytes_of(header.shape, size_of(header.dtype)) != stream.remaining()) {
+    fail(where, "expected the bytes of " + std::string(to_string(header.dtype)) + " of shape " +
+                    shape_text(header.shape) + ", got " + std::to_string(stream.remaining()));
+  }
+  Array array = {.dtype = header.dtype};
+  array.bytes.resize(stream.remaining());
+  stream.read(array.bytes);
+  stream.finish();
+  make_native(header, array.bytes);
+  array.shape = std::move(header.shape);
+  return array;
+}
+
+std::vector<float> Npz::floats(std::string_view name, std::span<const std::int64_t> shape,
+                               std::vector<std::int64_t>* found_shape, bool allow_nan) const {
+  const Array array = read(name);
+  check_shape(place_of(path(), name), shape, array.shape);
+  if (found_shape != nullptr) *found_shape = array.shape;
+  return convert_items<float>(place_of(path(), name), array,
+                              "finite numbers in the range of float32",
+                              [&](auto value, bool& fits) {
+                                const auto result = static_cast<float>(value);
+                                fits = allow_nan || std::isfinite(result);
+                                return result;
+                              });
+}
+
+std::vector<std::int64_t> Npz::integers(std::string_view name, std::span<const std::int64_t> shape,
+                                        std::vector<std::int64_t>* found_shape) const {
+  const Array array = read(name);
+  check_shape(place_of(path(), name), shape, array.shape);
+  if (found_shape != nullptr) *found_shape = array.shape;
+  return convert_items<std::int64_t>(place_of(path(), name), array,
+                                     "whole numbers in the range of int64",
+                                     [](auto value, bool& fits) { return to_int64(value, fits); });
+}
+
+void write_npz(const std::filesystem::path& path, const std::map<std::string, Array>& arrays) {
+  for (const auto& [name, array] : arrays) {
+    if (bytes_of(array.shape, size_of(array.dtype)) == array.bytes.size()) continue;
+    throw std::invalid_argument("write_npz: array '" + printable(name) +
+                                "': expected the bytes of " + std::string(to_string(array.dtype)) +
+                                " of shape " + shape_text(array.shape) + ", got " +
+                                std::to_string(array.bytes.size()));
+  }
+  write_file(path, [&](const Sink& sink) {
+    ZipWriter zip;
+    for (const auto& [name, array] : arrays) {
+      const std::string header = write_npy_header(array.dtype, array.shape);
+      const std::array<std::string_view, 2> pieces = {
+          header, {reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size()}};
+      sink(zip.add(place_of(path, name), name + std::string(kSuffix), pieces));
+    }
+    sink(zip.finish());
+  });
+}
+
+}  // namespace mpssm::io

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// NumPy's .npz: a zip of .npy arrays. Files are read as hostile input; pickles are refused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mpssm::io {
+
+enum class DType {
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUInt8,
+  kUInt16,
+  kUInt32,
+  kUInt64,
+  kFloat32,
+  kFloat64
+};
+std::size_t size_of(DType dtype);
+std::string_view to_string(DType dtype);  ///< "bool", "int8", ..., "float64"
+
+/// Dense array, C order, native (little-endian) bytes.
+struct Array {
+  DType dtype = DType::kFloat32;
+  std::vector<std::int64_t> shape = {};
+  std::vector<std::byte> bytes = {};
+
+  std::int64_t num_elements() const;
+};
+
+/// Array from typed values; T is one of the C++ types of DType. Throws std::invalid_argument if the
+/// shape does not hold as many values.
+template <typename T>
+Array make_array(std::span<const T> values, std::vector<std::int64_t> shape);
+
+struct ZipEntry;
+
+/// An opened .npz: the directory of the zip, checked; arrays are read one by one. Copies share the
+/// content.
+class Npz {
+ public:
+  /// Throws InputError if this is no readable zip (truncated, overlapping or lying entries, names
+  /// that repeat, zip64 sizes beyond limits, encryption, methods other than stored and deflate).
+  static Npz open(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const;
+  std::vector<std::string> names() const;  ///< without ".npy", in the order of the file
+  bool has(std::string_view name) const;
+
+  /// Inflates and checks one array: header well-formed, shape x dtype without overflow and equal to
+  /// the bytes present, CRC right, Fortran order and big-endian converted, declared size checked
+  /// before allocation (at most `max_bytes`). Throws InputError "FILE: array 'NAME': ...".
+  Array read(std::string_view name, std::int64_t max_bytes = std::int64_t{4} << 30) const;
+
+  // Typed access: `shape` has -1 for a free axis ({-1, 2}: any number of pairs). Throw InputError
+  // naming array, expected and found shape or dtype.
+  /// From any float or integer or bool dtype; non-finite values are refused unless `allow_nan`.
+  std::vector<float> floats(std::string_view name, std::span<const std::int64_t> shape,
+                            std::vector<std::int64_t>* found_shape = nullptr,
+                            bool allow_nan = false) const;
+  /// From integer or bool dtypes, or floats that are whole numbers.
+  std::vector<std::int64_t> integers(std::string_view name, std::span<const std::int64_t> shape,
+                                     std::vector<std::int64_t>* found_shape = nullptr) const;
+
+ private:
+  struct Data;
+  explicit Npz(std::shared_ptr<const Data> data);
+  const ZipEntry& find(std::string_view name) const;
+
+  std::shared_ptr<const Data> data_;
+};
+
+/// Deflated, arrays in name order, dates fixed: the same arrays give the same bytes. Atomic. Each
+/// array and the whole file stay below 4 GiB (InputError); an array whose bytes do not fit its
+/// shape is the caller's mistake (std::invalid_argument).
+void write_npz(const std::filesystem::path& path, const std::map<std::string, Array>& arrays);
+
+}  // namespace mpssm::io

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/ops/dropout.h"
+
+#include <mutex>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "mpssm/kernels/dropout.h"
+#include "mpssm/ops/launch.h"
+#include "mpssm/ops/runtime.h"
+
+namespace mpssm::ops {
+namespace {
+
+at::Tensor apply_mask(const at::Tensor& x, std::uint64_t seed, double probability) {
+  const at::Tensor dense = x.contiguous();
+  at::Tensor y = empty_tensor_like(dense);
+  with_real_type(dense, [&](auto real) {
+    using Real = decltype(real);
+    const Real* from = dense.data_ptr<Real>();
+    Real* to = y.data_ptr<Real>();
+    for_numbers(dense.numel(), [&](std::int64_t begin, std::int64_t end) {
+      kernels::dropout(from, to, begin, end, seed, probability);
+    });
+  });
+  return y;
+}
+
+struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            std::int64_t seed, double probability) {
+    context->saved_data["seed"] = seed;
+    context->saved_data["probability"] = probability;
+    return apply_mask(x, static_cast<std::uint64_t>(seed), probability);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list grads) {
+    TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(),
+                                "dropout: gives first derivatives only (create_graph)");
+    const auto seed = static_cast<std::uint64_t>(context->saved_data["seed"].toInt());
+    return {apply_mask(grads[0], seed, context->saved_data["probability"].toDouble()), {}, {}};
+  }
+};
+
+std::uint64_t draw_seed() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
+}
+
+}  // namespace
+
+at::Tensor dropout(const at::Tensor& x, double probability) {
+  TORCH_CHECK_VALUE(probability >= 0.0 && probability < 1.0,
+                    "dropout: expected a probability in [0, 1), got ", probability);
+  if (probability == 0.0) return x;
+  ensure_runtime();
+  const bool is_real = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
+  if (!x.device().is_cpu() || x.layout() != at::kStrided || !is_real) {
+    return at::dropout(x, probability, /*train=*/true);
+  }
+  return DropoutFunction::apply(x, static_cast<std::int64_t>(draw_seed()), probability);
+}
+
+}  // namespace mpssm::ops

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/train/checkpoint.h"
+
+#include <array>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <torch/types.h>
+
+#include "mpssm/io/error.h"
+#include "mpssm/io/safetensors.h"
+
+namespace mpssm::train {
+namespace {
+
+using io::InputError;
+
+constexpr std::array<std::pair<torch::ScalarType, const char*>, 4> kTypes = {{
+    {torch::kFloat, "F32"},
+    {torch::kDouble, "F64"},
+    {torch::kLong, "I64"},
+    {torch::kByte, "U8"},
+}};
+
+io::RawTensor to_raw(const torch::Tensor& tensor) {
+  const torch::Tensor dense = tensor.detach().contiguous();
+  for (const auto& [type, name] : kTypes) {
+    if (dense.scalar_type() != type) continue;
+    io::RawTensor raw{name, dense.sizes().vec(), {}};
+    raw.bytes.resize(dense.nbytes());
+    std::memcpy(raw.bytes.data(), dense.data_ptr(), dense.nbytes());
+    return raw;
+  }
+  throw std::logic_error("checkpoint: a tensor of type " + c10::str(tensor.scalar_type()));
+}
+
+torch::Tensor from_raw(const io::RawTensor& raw, const std::string& origin,
+                       const std::string& name) {
+  for (const auto& [type, known] : kTypes) {
+    if (raw.dtype != known) continue;
+    torch::Tensor tensor = torch::empty(raw.shape, type);
+    std::memcpy(tensor.data_ptr(), raw.bytes.data(), raw.bytes.size());
+    return tensor;
+  }
+  throw InputError(origin + ": tensor '" + io::printable(name) +
+                   "': expected type F32, F64, I64 or U8, got " + io::printable(raw.dtype));
+}
+
+void add_weights(io::SafeTensors& file, const std::string& prefix, const Weights& weights) {
+  for (const auto& [name, tensor] : weights) file.tensors[prefix + name] = to_raw(tensor);
+}
+
+Weights take_weights(const io::SafeTensors& file, const std::string& prefix,
+                     const std::string& origin) {
+  Weights weights;
+  for (const auto& [name, raw] : file.tensors) {
+    if (name.starts_with(prefix)) {
+      weights[name.substr(prefix.size())] = from_raw(raw, origin, name);
+    }
+  }
+  return weights;
+}
+
+nlohmann::json to_json(const Position& position) {
+  return {{"epoch", position.epoch},
+          {"batch", position.batch},
+          {"step", position.step},
+          {"loss_sum", position.loss_sum},
+          {"lr_factor", position.lr_factor},
+          {"evals_since_gain", position.evals_since_gain},
+          {"evals_since_drop", position.evals_since_drop},
+          {"has_best", position.has_best},
+          {"best_value", position.best_value},
+          {"best_step", position.best_step},
+          {"finished", position.finished},
+          {"seconds", position.seconds},
+          {"history", position.history}};
+}
+
+Position position_from(const std::string& text, const std::string& origin) {
+  const InputError unreadable(origin + ": the position of the run cannot be read");
+  Position position;
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    json.at("epoch").get_to(position.epoch);
+    json.at("batch").get_to(position.batch);
+    json.at("step").get_to(position.step);
+    json.at("loss_sum").get_to(position.loss_sum);
+    json.at("lr_factor").get_to(position.lr_factor);
+    json.at("evals_since_gain").get_to(position.evals_since_gain);
+    json.at("evals_since_drop").get_to(position.evals_since_drop);
+    json.at("has_best").get_to(position.has_best);
+    // JSON has no NaN, which a metric that is not defined gives.
+    position.best_value = json.at("best_value").is_null() ? std::numeric_limits<double>::quiet_NaN()
+                                                          : json.at("best_value").get<double>();
+    json.at("best_step").get_to(position.best_step);
+    json.at("finished").get_to(position.finished);
+    json.at("seconds").get_to(position.seconds);
+    json.at("history").get_to(position.history);
+  } catch (const nlohmann::json::exception&) {
+    throw unreadable;
+  }
+  const bool is_possible = position.epoch >= 0 && position.batch >= 0 && position.best_step >= 0 &&
+                           position.step >= position.best_step;
+  if (!is_possible) throw unreadable;
+  return position;
+}
+
+const std::string& metadata_of(const io::SafeTensors& file, const std::string& key,
+                               const std::string& origin) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) {
+    throw InputError(origin + ": no '" + key + "' in its metadata; was this written by mpssm?");
+  }
+  return found->second;
+}
+
+}  // namespace
+
+Weights copy_weights(const torch::nn::Module& module) {
+  Weights weights;
+  for (const auto& item : module.named_parameters())
+    weights[item.key()] = item.value().detach().clone();
+  for (const auto& item : module.named_buffers())
+    weights[item.key()] = item.value().detach().clone();
+  return weights;
+}
+
+void set_weights(torch::nn::Module& module, const Weights& weights, const std::string& origin) {
+  const torch::NoGradGuard no_grad;
+  std::size_t used = 0;
+  const auto set = [&](const std::string& name, torch::Tensor target) {
+    const auto found = weights.find(name);
+    if (found == weights.end()) {
+      throw InputError(origin + ": no weight '" + name + "', which the model has");
+    }
+    const torch::Tensor& value = found->second;
+    if (value.sizes() != target.sizes() || value.scalar_type() != target.scalar_type()) {
+      throw InputError(origin + ": weight '" + name + "': expected " + c10::str(target.sizes()) +
+                       " " + c10::str(target.scalar_type()) + ", got " + c10::str(value.sizes()) +
+                       " " + c10::str(value.scalar_type()));
+    }
+    target.copy_(value);
+    ++used;
+  };
+  for (const auto& item : module.named_parameters()) set(item.key(), item.value());
+  for (const auto& item : module.named_buffers()) set(item.key(), item.value());
+  if (used == weights.size()) return;
+  for (const auto& [name, tensor] : weights) {
+    if (!module.named_parameters().contains(name) && !module.named_buffers().contains(name)) {
+      throw InputError(origin + ": weight '" + io::printable(name) + "' is not of this model");
+    }
+  }
+}
+
+void save_model(const std::filesystem::path& path, const Weights& weights,
+                const std::map<std::string, std::string>& metadata) {
+  io::SafeTensors file;
+  file.metadata = metadata;
+  add_weights(file, "", weights);
+  io::write_safetensors(path, file);
+}
+
+ModelFile load_model(const std::filesystem::path& path) {
+  io::SafeTensors file = io::read_safetensors(path);
+  return {take_weights(file, "", path.string()), std::move(file.metadata)};
+}
+
+void save_state(const std::filesystem::path& path, const torch::nn::Module& module, Adam& adam,
+                const Weights& best, const Position& position, const std::string& config) {
+  io::SafeTensors file;
+  file.metadata["config"] = config;
+  file.metadata["position"] = to_json(position).dump();
+  add_weights(file, "model.", copy_weights(module));
+  add_weights(file, "best.", best);
+  for (const Adam::Slot& slot : adam.slots()) {
+    file.tensors["adam.mean." + slot.name] = to_raw(slot.mean);
+    file.tensors["adam.variance." + slot.name] = to_raw(slot.variance);
+  }
+  file.tensors["generator"] = to_raw(at::detail::getDefaultCPUGenerator().get_state());
+  io::write_safetensors(path, file);
+}
+
+RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& module, Adam& adam,
+                         const std::string& config) {
+  const std::string origin = path.string();
+  const io::SafeTensors file = io::read_safetensors(path);
+  if (metadata_of(file, "config", origin) != config) {
+    throw InputError(origin + ": was written under other settings than config.toml beside it");
+  }
+  RestoredState state{position_from(metadata_of(file, "position", origin), origin),
+                      take_weights(file, "best.", origin)};
+  set_weights(module, take_weights(file, "model.", origin), origin);
+  const auto restore = [&](const std::string& name, torch::Tensor target) {
+    const auto found = file.tensors.find(name);
+    const torch::Tensor value =
+        found == file.tensors.end() ? torch::Tensor() : from_raw(found->second, origin, name);
+    if (!value.defined() || value.sizes() != target.sizes() ||
+        value.scalar_type() != target.scalar_type()) {
+      throw InputError(origin + ": tensor '" + name + "' is missing or has another shape");
+    }
+    target.copy_(value);
+  };
+  for (Adam::Slot& slot : adam.slots()) {
+    restore("adam.mean." + slot.name, slot.mean);
+    restore("adam.variance." + slot.name, slot.variance);
+  }
+  adam.set_num_steps(state.position.step);
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  torch::Tensor generator_state = generator.get_state();
+  restore("generator", generator_state);
+  try {
+    generator.set_state(generator_state);
+  } catch (const c10::Error&) {
+    throw InputError(origin + ": the state of the random generator cannot be used");
+  }
+  return state;
+}
+
+}  // namespace mpssm::train

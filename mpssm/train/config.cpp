@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/train/config.h"
+
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <initializer_list>
+#include <sstream>
+
+#define TOML_EXCEPTIONS 1
+#include <toml++/toml.h>
+
+#include "mpssm/data/registry.h"
+#include "mpssm/io/csv.h"
+#include "mpssm/io/error.h"
+
+namespace mpssm::train {
+namespace {
+
+using io::InputError;
+
+template <typename T>
+constexpr std::string_view type_name() {
+  if constexpr (std::same_as<T, bool>) return "true or false";
+  if constexpr (std::same_as<T, std::int64_t>) return "a whole number";
+  if constexpr (std::same_as<T, double>) return "a number";
+  return "text in quotes";
+}
+
+bool is_section(const std::string& name) {
+  bool found = false;
+  const Config any;
+  visit_settings(any, [&](std::string_view key, const auto&, std::string_view) {
+    found = found || key.starts_with(name + ".");
+  });
+  return found;
+}
+
+[[noreturn]] void throw_unknown_key(const std::string& place, std::string_view key) {
+  std::vector<std::string_view> known;
+  Config any;
+  visit_settings(any,
+                 [&](std::string_view name, auto&, std::string_view) { known.push_back(name); });
+  std::string message = place + "unknown key '" + io::printable(key) + "'";
+  std::string_view close = data::nearest(key, known);
+  // "channels" alone is a slip for "model.channels".
+  for (const std::string_view name : known) {
+    if (close.empty() && name.ends_with("." + std::string(key))) close = name;
+  }
+  message += close.empty() ? "; `mpssm train --keys` lists them"
+                           : "; did you mean '" + std::string(close) + "'?";
+  throw InputError(message);
+}
+
+/// Finds the setting and hands it to `assign`, which returns false if the value has another type.
+template <typename Assign>
+void assign_setting(Config& config, const std::string& place, std::string_view key,
+                    const Assign& assign) {
+  bool found = false;
+  visit_settings(config, [&](std::string_view name, auto& member, std::string_view) {
+    if (name != key) return;
+    found = true;
+    using Member = std::remove_reference_t<decltype(member)>;
+    if (!assign(member)) {
+      throw InputError(place + std::string(key) + ": expected " + std::string(type_name<Member>()));
+    }
+  });
+  if (!found) throw_unknown_key(place, key);
+}
+
+bool take(const toml::node& node, bool& member) {
+  const auto value = node.value_exact<bool>();
+  if (value) member = *value;
+  return value.has_value();
+}
+bool take(const toml::node& node, std::int64_t& member) {
+  const auto value = node.value_exact<std::int64_t>();
+  if (value) member = *value;
+  return value.has_value();
+}
+bool take(const toml::node& node, double& member) {
+  if (!node.is_number()) return false;
+  member = *node.value<double>();
+  return std::isfinite(member);
+}
+bool take(const toml::node& node, std::string& member) {
+  const auto value = node.value_exact<std::string>();
+  if (value) member = *value;
+  return value.has_value();
+}
+
+bool take(std::string_view text, bool& member) {
+  if (text != "true" && text != "false") return false;
+  member = text == "true";
+  return true;
+}
+bool take(std::string_view text, std::int64_t& member) {
+  const auto value = io::to_integer(text);
+  if (value) member = *value;
+  return value.has_value();
+}
+bool take(std::string_view text, double& member) {
+  const auto value = io::to_number(text);
+  if (value) member = *value;
+  return value.has_value();
+}
+bool take(std::string_view text, std::string& member) {
+  member = text;
+  return true;
+}
+
+std::string place_of(const std::string& origin, const toml::source_region& source) {
+  std::string place = origin + ":";
+  if (source.begin.line > 0) place += std::to_string(source.begin.line) + ":";
+  return place + " ";
+}
+
+void apply_table(Config& config, const toml::table& table, const std::string& prefix,
+                 const std::string& origin) {
+  for (const auto& [key, node] : table) {
+    const std::string name = prefix + std::string(key.str());
+    if (const toml::table* inner = node.as_table()) {
+      // With keys in it, the first of them is the one to name.
+      if (inner->empty() && !is_section(name)) {
+        throw_unknown_key(place_of(origin, node.source()), name);
+      }
+      apply_table(config, *inner, name + ".", origin);
+      continue;
+    }
+    assign_setting(config, place_of(origin, node.source()), name,
+                   [&node = node](auto& member) { return take(node, member); });
+  }
+}
+
+std::string toml_value(bool value) { return value ? "true" : "false"; }
+std::string toml_value(std::int64_t value) { return std::to_string(value); }
+std::string toml_value(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  std::string result(text, end);
+  // TOML tells integers and floats apart by the point.
+  if (result.find_first_of(".e") == std::string::npos) result += ".0";
+  return result;
+}
+std::string toml_value(const std::string& value) {
+  std::ostringstream out;
+  out << toml::value<std::string>(value);
+  return out.str();
+}
+
+void expect(bool holds, std::string_view key, const std::string& expected, const std::string& got) {
+  if (!holds) {
+    throw InputError(std::string(key) + ": expected " + expected + ", got " + got);
+  }
+}
+
+void expect_one_of(std::string_view key, const std::string& value,
+                   std::initializer_list<std::string_view> names) {
+  std::string list;
+  for (const std::string_view name : names) {
+    if (value == name) return;
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  }
+  throw InputError(std::string(key) + ": expected one of " + list + ", got '" +
+                   io::printable(value) + "'");
+}
+
+}  // namespace
+
+void apply_toml(Config& config, std::string_view text, const std::string& origin) {
+  toml::table table;
+  try {
+    table = toml::parse(text, origin);
+  } catch (const toml::parse_error& error) {
+    throw InputError(place_of(origin, error.source()) + std::string(error.description()));
+  }
+  apply_table(config, table, "", origin);
+}
+
+void apply_setting(Config& config, std::string_view assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    throw InputError("--set: expected KEY=VALUE, got '" + io::printable(assignment) + "'");
+  }
+  const std::string_view value = assignment.substr(equals + 1);
+  assign_setting(config, "--set: ", assignment.substr(0, equals),
+                 [&](auto& member) { return take(value, member); });
+}
+
+void check(const Config& config) {
+  visit_settings(config, [](std::string_view key, const auto& value, std::string_view) {
+    using Value = std::remove_cvref_t<decltype(value)>;
+    if constexpr (std::same_as<Value, std::int64_t> || std::same_as<Value, double>) {
+      expect(value >= 0, key, "0 or more", toml_value(value));
+    }
+  });
+  const ModelConfig& model = config.model;
+  expect_one_of("model.kind", model.kind, {"mpssm", "gcn"});
+  expect_one_of("model.state", model.state, {"dense", "diagonal", "stable"});
+  expect_one_of("model.norm", model.norm, {"layer", "batch", "none"});
+  expect_one_of("model.state_norm", model.state_norm, {"layer", "batch", "none"});
+  for (const auto& [key, value] : {std::pair{"model.activation", &model.activation},
+                                   {"model.readout_activation", &model.readout_activation}}) {
+    expect_one_of(key, *value, {"gelu", "relu", "tanh", "leaky_relu", "identity"});
+  }
+  expect_one_of("model.pooling", model.pooling, {"mean", "sum", "max", "sum_max_mean"});
+  expect_one_of("model.gso", model.gso,
+                {"sym_normalized", "sym_normalized_no_loops", "random_walk", "adjacency",
+                 "laplacian", "identity"});
+  expect_one_of("model.plan", model.plan,
+                {"auto", "stepwise", "doubling", "diagonal", "spectral", "reference"});
+  // Bounds far above any use, so that a slip gives a message and not an allocation failure.
+  const auto expect_range = [](std::string_view key, std::int64_t value, std::int64_t low,
+                               std::int64_t high) {
+    expect(value >= low && value <= high, key,
+           "a number from " + std::to_string(low) + " to " + std::to_string(high),
+           std::to_string(value));
+  };
+  expect_range("model.channels", model.channels, 1, 1 << 16);
+  expect_range("model.blocks", model.blocks, 1, 4096);
+  expect_range("model.hops", model.hops, 0, 1'000'000);
+  expect_range("model.readout_layers", model.readout_layers, 1, 64);
+  expect_range("train.epochs", config.train.epochs, 1, 1'000'000'000);
+  expect_range("train.batch", config.train.batch, 1, 1'000'000'000);
+  expect_range("train.eval_every", config.train.eval_every, 1, 1'000'000'000);
+  expect(model.state == "dense" || model.kind == "gcn" || model.channels % 2 == 0, "model.channels",
+         "an even number with a diagonal state (channels come in pairs)",
+         std::to_string(model.channels));
+  expect(model.dropout < 1.0, "model.dropout", "a number in [0, 1)", toml_value(model.dropout));
+  expect(model.min_modulus <= model.max_modulus && model.max_modulus <= 1.0, "model.max_modulus",
+         "min_modulus <= max_modulus <= 1", toml_value(model.max_modulus));
+  const TrainConfig& train = config.train;
+  expect_one_of("train.optimiser", train.optimiser, {"adamw", "adam"});
+  expect_one_of("train.schedule", train.schedule, {"constant", "plateau", "cosine"});
+  expect_one_of("train.loss", train.loss, {"auto", "mse", "mae"});
+  expect(train.lr > 0.0, "train.lr", "a number above 0", toml_value(train.lr));
+  expect(train.plateau_factor > 0.0 && train.plateau_factor < 1.0, "train.plateau_factor",
+         "a number between 0 and 1", toml_value(train.plateau_factor));
+  expect(config.data.train_ratio < 1.0, "data.train_ratio", "a number below 1",
+         toml_value(config.data.train_ratio));
+}
+
+std::string to_toml(const Config& config) {
+  std::string text;
+  std::string section;
+  visit_settings(config, [&](std::string_view key, const auto& value, std::string_view) {
+    const std::size_t dot = key.find('.');
+    const std::string_view now = dot == std::string_view::npos ? "" : key.substr(0, dot);
+    if (now != section) {
+      section = now;
+      text += "\n[" + section + "]\n";
+    }
+    text += std::string(key.substr(now.empty() ? 0 : dot + 1)) + " = " + toml_value(value) + "\n";
+  });
+  return text;
+}
+
+}  // namespace mpssm::train

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Forecasts that any model has to beat: zero, the last value, the historical average, a line.
+// Private to train/.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "mpssm/train/problem.h"
+
+namespace mpssm::train {
+
+/// Errors over all steps (mae, mse, rmse, mape), and "mae_3" ... at steps 3, 6 and 12 of longer
+/// horizons. forecast, truth: [B, N, H].
+Metrics forecast_metrics(const torch::Tensor& forecast, const torch::Tensor& truth,
+                         std::optional<float> null_value, bool loss_is_mae);
+
+/// On the test windows. The historical average (per node and time of the week, over the training
+/// period) needs a time of day. The line is a ridge regression on the window's values, the same for
+/// all nodes, its strength chosen on validation.
+std::vector<Reference> forecast_references(const data::SeriesData& data,
+                                           const data::WindowSplit& split, bool loss_is_mae);
+
+}  // namespace mpssm::train

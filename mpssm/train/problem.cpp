@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/train/problem.h"
+
+#include <torch/types.h>
+
+#include "mpssm/io/error.h"
+#include "mpssm/nn/baselines/gcn.h"
+#include "mpssm/train/problems.h"
+
+namespace mpssm::train {
+
+torch::Tensor ordered_sum(const torch::Tensor& x) {
+  // torch adds up to 32768 numbers on one thread; sums of rows are one thread's work each.
+  constexpr std::int64_t kRow = 4096;
+  torch::Tensor flat = x.reshape({-1});
+  const std::int64_t rest = flat.numel() % kRow;
+  if (flat.numel() <= kRow) return flat.sum();
+  const torch::Tensor rows = flat.slice(0, 0, flat.numel() - rest).view({-1, kRow}).sum(1);
+  const torch::Tensor sum = ordered_sum(rows);
+  return rest == 0 ? sum : sum + flat.slice(0, flat.numel() - rest).sum();
+}
+
+torch::Tensor tensor_of(const data::Matrix& matrix) {
+  torch::Tensor tensor = torch::empty({matrix.rows, matrix.columns});
+  std::copy(matrix.values.begin(), matrix.values.end(), tensor.data_ptr<float>());
+  return tensor;
+}
+
+std::span<const float> numbers_of(const torch::Tensor& tensor) {
+  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+void add_error_metrics(const Errors& errors, Metrics& metrics) {
+  metrics["mae"] = errors.mae;
+  metrics["mse"] = errors.mse;
+  metrics["rmse"] = errors.rmse;
+}
+
+std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const Config& config,
+                                      const Preprocessing* learned) {
+  if (std::holds_alternative<data::NodeData>(dataset.content)) {
+    return make_node_problem(dataset, config, learned);
+  }
+  if (std::holds_alternative<data::GraphsData>(dataset.content)) {
+    return make_graphs_problem(dataset, config, learned);
+  }
+  return make_series_problem(dataset, config, learned);
+}
+
+namespace {
+
+nn::ModelOptions model_options(const ModelConfig& config) {
+  nn::ModelOptions options;
+  options.hidden_channels = config.channels;
+  options.num_blocks = config.blocks;
+  options.hops = config.hops;
+  options.state.kind = nn::state_kind_from_name(config.state);
+  options.state.min_modulus = config.min_modulus;
+  options.state.max_modulus = config.max_modulus;
+  options.activation = nn::activation_from_name(config.activation);
+  options.norm = nn::norm_kind_from_name(config.norm);
+  options.state_norm = nn::norm_kind_from_name(config.state_norm);
+  options.residual = config.residual;
+  options.dropout = config.dropout;
+  options.pooling = ops::pooling_from_name(config.pooling);
+  options.readout_layers = config.readout_layers;
+  options.readout_activation = nn::activation_from_name(config.readout_activation);
+  options.plan = ops::plan_from_name(config.plan);
+  // Data decide the sizes; these two only say that such a part is wanted.
+  options.num_embedded_nodes = config.node_embedding ? 1 : 0;
+  options.skip_steps = config.skip ? 1 : 0;
+  return options;
+}
+
+std::shared_ptr<nn::GraphModule> make_gcn(const nn::ModelOptions& options) {
+  return nn::Gcn(nn::GcnOptions{.in_channels = options.in_channels,
+                                .hidden_channels = options.hidden_channels,
+                                .out_channels = options.out_channels,
+                                .num_layers = options.num_blocks,
+                                .activation = options.activation,
+                                .norm = options.norm,
+                                .residual = options.residual,
+                                .dropout = options.dropout,
+                                .graph_readout = options.readout == nn::Readout::kGraph,
+                                .pooling = options.pooling})
+      .ptr();
+}
+
+}  // namespace
+
+BuiltModel build_model(const Problem& problem, const Config& config) {
+  nn::ModelOptions options = model_options(config.model);
+  problem.shape_model(options);
+  const bool is_gcn = config.model.kind == "gcn";
+  if (is_gcn && options.mode == nn::Mode::kTemporal) {
+    throw io::InputError("model.kind: gcn has no temporal mode; a series needs mpssm");
+  }
+  BuiltModel built;
+  built.module = is_gcn ? make_gcn(options) : nn::Model(options).ptr();
+  built.num_parameters = nn::num_parameters(*built.module);
+  const bool batched = problem.num_train() > 1;
+  const graph::Gso gso = problem.largest_gso(config.train.batch);
+  const bool temporal = options.mode == nn::Mode::kTemporal;
+  const std::int64_t windows =
+      temporal && batched ? std::min(config.train.batch, problem.num_train()) : 1;
+  // Weights, gradients and Adam's two moments, and the best weights.
+  built.training_bytes =
+      nn::memory_estimate(options, gso, windows, temporal ? problem.num_steps() : 1,
+                          /*training=*/true) +
+      5 * 4 * built.num_parameters;
+  return built;
+}
+
+}  // namespace mpssm::train

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// A dataset as a trainer sees it: a loss on some samples, metrics on a part, predictions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mpssm/data/dataset.h"
+#include "mpssm/graph/gso.h"
+#include "mpssm/io/file.h"
+#include "mpssm/nn/graph_module.h"
+#include "mpssm/nn/model.h"
+#include "mpssm/train/config.h"
+
+namespace mpssm::train {
+
+using Metrics = std::map<std::string, double>;
+
+/// A forecast that needs no training, to compare with.
+struct Reference {
+  std::string name;
+  Metrics test;
+};
+
+/// What a model has to know of the data it was trained on, kept with it.
+struct Preprocessing {
+  std::vector<data::Column> columns = {};
+  std::vector<std::string> class_names = {};
+  double label_scale = 1.0;
+  double mean = 0.0;   ///< series: of the training inputs
+  double scale = 1.0;  ///< series: their standard deviation
+};
+
+class Problem {
+ public:
+  virtual ~Problem() = default;
+
+  /// Sets what the data decide: channels in and out, mode, readout.
+  virtual void shape_model(nn::ModelOptions& options) const = 0;
+  /// The operator and batch that a training step sees at most, for the memory estimate.
+  virtual graph::Gso largest_gso(std::int64_t batch_size) const = 0;
+
+  virtual std::int64_t num_steps() const { return 1; }  ///< series: of a window
+
+  /// Samples of an epoch; 1 if the whole graph is one sample.
+  virtual std::int64_t num_train() const = 0;
+  /// Mean loss over training samples, with gradient.
+  virtual torch::Tensor loss(nn::GraphModule& model,
+                             std::span<const std::int64_t> samples) const = 0;
+  /// Metrics of a part; "loss" among them. The model must be in evaluation mode.
+  virtual Metrics evaluate(nn::GraphModule& model, data::Part part) const = 0;
+
+  /// CSV with a header: one line per node or graph; for a series, per window of the test part and
+  /// node.
+  virtual void write_predictions(nn::GraphModule& model, const io::Sink& sink) const = 0;
+
+  virtual std::vector<Reference> references() const { return {}; }
+  virtual Preprocessing preprocessing() const { return {}; }
+};
+
+/// `learned`: from a trained model, when its data are read again or new ones in their place; labels
+/// may then be absent. The dataset must outlive the problem. Throws io::InputError if settings and
+/// data do not fit (no such split, batch norm on ...).
+std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const Config& config,
+                                      const Preprocessing* learned = nullptr);
+
+/// Forecast of the steps that follow the end of a series, from its last window; CSV.
+void write_forecast(const data::Dataset& dataset, const Config& config,
+                    const Preprocessing& learned, nn::GraphModule& model, const io::Sink& sink);
+
+/// The network that `config` describes, shaped by the problem; parameters start from torch's
+/// default generator.
+struct BuiltModel {
+  std::shared_ptr<nn::GraphModule> module;
+  std::int64_t num_parameters = 0;
+  std::int64_t training_bytes = 0;  ///< estimate for one training step
+};
+BuiltModel build_model(const Problem& problem, const Config& config);
+
+/// Sum of all numbers in an order that does not depend on the number of threads. Differentiable.
+torch::Tensor ordered_sum(const torch::Tensor& x);
+
+}  // namespace mpssm::train

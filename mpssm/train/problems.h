@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Private to train/: the three kinds of problem and what they share.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "mpssm/train/metrics.h"
+#include "mpssm/train/problem.h"
+
+namespace mpssm::train {
+
+std::unique_ptr<Problem> make_node_problem(const data::Dataset& dataset, const Config& config,
+                                           const Preprocessing* learned);
+std::unique_ptr<Problem> make_graphs_problem(const data::Dataset& dataset, const Config& config,
+                                             const Preprocessing* learned);
+std::unique_ptr<Problem> make_series_problem(const data::Dataset& dataset, const Config& config,
+                                             const Preprocessing* learned);
+
+torch::Tensor tensor_of(const data::Matrix& matrix);
+/// The numbers of a dense float tensor; it must outlive the span.
+std::span<const float> numbers_of(const torch::Tensor& tensor);
+void add_error_metrics(const Errors& errors, Metrics& metrics);
+
+}  // namespace mpssm::train

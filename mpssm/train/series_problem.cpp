@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// A series on one graph: windows in, the next steps of every node out.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <torch/types.h>
+
+#include "mpssm/io/csv.h"
+#include "mpssm/io/error.h"
+#include "mpssm/train/forecast_references.h"
+#include "mpssm/train/problems.h"
+
+namespace mpssm::train {
+namespace {
+
+using data::Part;
+using Samples = std::span<const std::int64_t>;
+
+/// One mean and deviation of feature 0 over the inputs of the training windows, each step as often
+/// as windows see it (DCRNN's choice; missing values count as they stand).
+Preprocessing scale_of(const data::SeriesData& data, const data::WindowSplit& split) {
+  if (!data.standardise) return {};
+  double count = 0.0;
+  double sum = 0.0;
+  double squares = 0.0;
+  for (std::int64_t t = 0; t < split.val + data.lags - 1; ++t) {
+    const auto seen =
+        static_cast<double>(std::min({t + 1, data.lags, split.val + data.lags - 1 - t, split.val}));
+    for (std::int64_t i = 0; i < data.num_nodes; ++i) {
+      const double x = data.values[(t * data.num_nodes + i) * data.num_features];
+      count += seen;
+      sum += seen * x;
+      squares += seen * x * x;
+    }
+  }
+  const double mean = sum / count;
+  const double deviation = std::sqrt(std::max(squares / count - mean * mean, 0.0));
+  return {.mean = mean, .scale = deviation > 0.0 ? deviation : 1.0};
+}
+
+class SeriesProblem final : public Problem {
+ public:
+  SeriesProblem(const data::Dataset& dataset, const Config& config, const Preprocessing* learned)
+      : data_(std::get<data::SeriesData>(dataset.content)),
+        gso_(graph::make_gso(data_.graph, {.kind = graph::gso_kind_from_name(config.model.gso)})),
+        split_(data::window_split(data_)),
+        scale_(learned != nullptr ? *learned : scale_of(data_, split_)),
+        batch_(config.train.batch),
+        use_mae_(config.train.loss == "mae" ||
+                 (config.train.loss == "auto" && dataset.metric == "mae")) {
+    if (config.data.split != 0) {
+      throw io::InputError("data.split: " + dataset.name +
+                           " is split by time, in one way (0), got " +
+                           std::to_string(config.data.split));
+    }
+    inputs_ = inputs_of(data_, scale_);
+    // [T, N]: what is to be forecast, on the original scale.
+    series_ = torch::empty({data_.num_steps, data_.num_nodes});
+    for (std::int64_t i = 0; i < series_.numel(); ++i) {
+      series_.data_ptr<float>()[i] = data_.values[i * data_.num_features];
+    }
+  }
+
+  /// [T, N, F (+ 1 for the time of day)]
+  static torch::Tensor inputs_of(const data::SeriesData& data, const Preprocessing& scale) {
+    const bool with_time = !data.time_of_day.empty();
+    const std::int64_t channels = data.num_features + (with_time ? 1 : 0);
+    torch::Tensor inputs = torch::empty({data.num_steps, data.num_nodes, channels});
+    float* to = inputs.data_ptr<float>();
+    const float* from = data.values.data();
+    for (std::int64_t t = 0; t < data.num_steps; ++t) {
+      for (std::int64_t i = 0; i < data.num_nodes; ++i) {
+        *to++ = static_cast<float>((*from++ - scale.mean) / scale.scale);
+        for (std::int64_t f = 1; f < data.num_features; ++f) *to++ = *from++;
+        if (with_time) *to++ = data.time_of_day[t];
+      }
+    }
+    return inputs;
+  }
+
+  void shape_model(nn::ModelOptions& options) const override {
+    options.in_channels = inputs_.size(2);
+    options.out_channels = data_.horizon;
+    options.mode = nn::Mode::kTemporal;
+    options.readout = nn::Readout::kForecast;
+    if (options.num_embedded_nodes > 0) options.num_embedded_nodes = data_.num_nodes;
+    if (options.skip_steps > 0) options.skip_steps = data_.lags;
+  }
+
+  graph::Gso largest_gso(std::int64_t) const override { return gso_; }
+  std::int64_t num_steps() const override { return data_.lags; }
+  std::int64_t num_train() const override { return split_.val; }
+
+  torch::Tensor loss(nn::GraphModule& model, Samples windows) const override {
+    const torch::Tensor truth = targets(windows);
+    const torch::Tensor mask = mask_of(truth);
+    const torch::Tensor difference = forecast(model, windows) - truth;
+    const torch::Tensor each = use_mae_ ? difference.abs() : difference.square();
+    if (!mask.defined()) return ordered_sum(each) / static_cast<double>(each.numel());
+    return ordered_sum(each * mask) / ordered_sum(mask).clamp_min(1.0);
+  }
+
+  Metrics evaluate(nn::GraphModule& model, Part part) const override {
+    const std::vector<std::int64_t> windows = windows_of(part);
+    std::vector<torch::Tensor> outputs;
+    for_batches(windows, [&](Samples some) { outputs.push_back(forecast(model, some)); });
+    return forecast_metrics(torch::cat(outputs), targets(windows), data_.null_value, use_mae_);
+  }
+
+  void write_predictions(nn::GraphModule& model, const io::Sink& sink) const override {
+    std::string header = "window,node";
+    for (std::int64_t h = 1; h <= data_.horizon; ++h) header += ",step_" + std::to_string(h);
+    sink(header + "\n");
+    for_batches(windows_of(Part::kTest), [&](Samples some) {
+      const torch::Tensor output = forecast(model, some).contiguous();
+      const float* row = output.data_ptr<float>();
+      std::string text;
+      for (const std::int64_t window : some) {
+        for (std::int64_t i = 0; i < data_.num_nodes; ++i, row += data_.horizon) {
+          text += std::to_string(window) + "," + node_id(data_, i);
+          append_row(text, row, data_.horizon);
+        }
+      }
+      sink(text);
+    });
+  }
+
+  std::vector<Reference> references() const override {
+    return forecast_references(data_, split_, use_mae_);
+  }
+
+  Preprocessing preprocessing() const override { return scale_; }
+
+  static std::string node_id(const data::SeriesData& data, std::int64_t i) {
+    return data.node_ids.empty() ? std::to_string(i) : io::csv_cell(data.node_ids[i]);
+  }
+
+  static void append_row(std::string& text, const float* values, std::int64_t count) {
+    for (std::int64_t h = 0; h < count; ++h) {
+      char number[40];
+      std::snprintf(number, sizeof number, ",%.7g", values[h]);
+      text += number;
+    }
+    text += "\n";
+  }
+
+ private:
+  std::vector<std::int64_t> windows_of(Part part) const {
+    const std::int64_t bounds[] = {0, split_.val, split_.test, split_.end};
+    const auto index = static_cast<std::size_t>(part);
+    std::vector<std::int64_t> windows(bounds[index + 1] - bounds[index]);
+    std::iota(windows.begin(), windows.end(), bounds[index]);
+    return windows;
+  }
+
+  /// Evaluation needs no memory for gradients: larger batches, fewer calls.
+  template <typename Body>
+  void for_batches(Samples windows, const Body& body) const {
+    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(batch_, 64));
+    for (std::size_t begin = 0; begin < windows.size(); begin += size) {
+      body(windows.subspan(begin, std::min(size, windows.size() - begin)));
+    }
+  }
+
+  /// Steps [window + first, window + first + count) of x [T, ...]: [B, count, ...].
+  static torch::Tensor steps_of(const torch::Tensor& x, Samples windows, std::int64_t first,
+                                std::int64_t count) {
+    std::vector<std::int64_t> shape = x.sizes().vec();
+    const std::int64_t step_size = x.numel() / x.size(0);
+    shape[0] = count;
+    shape.insert(shape.begin(), static_cast<std::int64_t>(windows.size()));
+    torch::Tensor result = torch::empty(shape);
+    float* to = result.data_ptr<float>();
+    for (const std::int64_t window : windows) {
+      const float* from = x.data_ptr<float>() + (window + first) * step_size;
+      to = std::copy(from, from + count * step_size, to);
+    }
+    return result;
+  }
+
+  /// [B, N, H] on the original scale.
+  torch::Tensor forecast(nn::GraphModule& model, Samples windows) const {
+    const torch::Tensor output = model.forward(steps_of(inputs_, windows, 0, data_.lags), gso_);
+    return scale_.scale == 1.0 && scale_.mean == 0.0 ? output : output * scale_.scale + scale_.mean;
+  }
+
+  torch::Tensor targets(Samples windows) const {
+    return steps_of(series_, windows, data_.lags, data_.horizon).transpose(1, 2).contiguous();
+  }
+
+  torch::Tensor mask_of(const torch::Tensor& truth) const {
+    if (!data_.null_value) return {};
+    return (truth != *data_.null_value).to(torch::kFloat);
+  }
+
+  const data::SeriesData& data_;
+  graph::Gso gso_;
+  data::WindowSplit split_;
+  Preprocessing scale_;
+  std::int64_t batch_;
+  bool use_mae_;
+  torch::Tensor inputs_;  // [T, N, F]
+  torch::Tensor series_;  // [T, N]
+};
+
+}  // namespace
+
+std::unique_ptr<Problem> make_series_problem(const data::Dataset& dataset, const Config& config,
+                                             const Preprocessing* learned) {
+  return std::make_unique<SeriesProblem>(dataset, config, learned);
+}
+
+void write_forecast(const data::Dataset& dataset, const Config& config,
+                    const Preprocessing& learned, nn::GraphModule& model, const io::Sink& sink) {
+  const auto& data = std::get<data::SeriesData>(dataset.content);
+  if (data.num_steps < data.lags) {
+    throw io::InputError(dataset.name + ": expected at least " + std::to_string(data.lags) +
+                         " steps (data.lags of the model), got " + std::to_string(data.num_steps));
+  }
+  const graph::Gso gso =
+      graph::make_gso(data.graph, {.kind = graph::gso_kind_from_name(config.model.gso)});
+  const torch::Tensor window =
+      SeriesProblem::inputs_of(data, learned).slice(0, data.num_steps - data.lags);
+  const torch::Tensor output =
+      (model.forward(window.unsqueeze(0), gso)[0] * learned.scale + learned.mean).contiguous();
+  std::string text = "node";
+  for (std::int64_t h = 1; h <= data.horizon; ++h) text += ",step_" + std::to_string(h);
+  text += "\n";
+  for (std::int64_t i = 0; i < data.num_nodes; ++i) {
+    text += SeriesProblem::node_id(data, i);
+    SeriesProblem::append_row(text, output.data_ptr<float>() + i * data.horizon, data.horizon);
+  }
+  sink(text);
+}
+
+}  // namespace mpssm::train

@@ -1,0 +1,599 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Damaged files and wrong arguments end with one line that says what is wrong and where, and leave
+nothing behind."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import struct
+import tempfile
+import time
+import unittest
+import zipfile
+from pathlib import Path
+
+import program
+from program import NODES, TINY, npy, npy_raw
+
+NEVER = ("terminate called", "Segmentation", "c10::Error", "Exception raised from", "Traceback", "std::")
+
+
+def limit_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+
+def limit_memory():
+    """So that a failure of these tests is not one of the machine."""
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+
+
+class BadInput(program.ProgramTest):
+    def refuse(self, args, *phrases, code=1, leaves=(), **options):
+        """The program ends with `code` and one line holding all phrases; only `leaves` is new."""
+        with self.subTest(" ".join(map(str, args))):
+            before = program.contents(self.folder)
+            result = self.run_program(*args, **options)
+            self.check_message(result, phrases, code)
+            after = program.contents(self.folder)
+            self.assertEqual({path for path in after if path not in before}, set(leaves), "left behind")
+            self.assertEqual({path: after.get(path) for path in before}, before, "changed")
+
+    def check_message(self, result, phrases, code):
+        lines = [line for line in result.err.splitlines() if not line.startswith("note: ")]
+        self.assertEqual(result.code, code, result.err)
+        self.assertEqual(len(lines), 1, result.err)
+        self.assertTrue(lines[0].startswith("mpssm: "), result.err)
+        for word in NEVER:
+            self.assertNotIn(word, result.err)
+        for phrase in phrases:
+            self.assertIn(phrase, lines[0])
+
+    def refuse_train(self, dataset, *rest, **options):
+        """As above; the phrases are those of `rest` that come after the arguments."""
+        args, phrases = rest[0], rest[1:]
+        self.refuse(["train", dataset, "--quiet", "--out", "out", *args], *phrases, **options)
+
+
+class BadArrays(BadInput):
+    def refuse_arrays(self, *phrases, **changes):
+        """The good graph with some arrays replaced, or left out where they are None."""
+        arrays = {**program.graph_arrays(), **changes}
+        program.write_npz(self.folder / "g.npz", {k: v for k, v in arrays.items() if v is not None})
+        self.refuse_file("g.npz", *phrases)
+
+    def refuse_file(self, name, *phrases):
+        self.refuse(["data", "import", name, "--out", "new.npz"], name, *phrases)
+
+    def good_file(self):
+        path = self.folder / "good.npz"
+        program.write_npz(path, program.graph_arrays(), zipfile.ZIP_DEFLATED)
+        return path.read_bytes()
+
+    def test_a_file_that_is_no_archive_is_refused(self):
+        self.write("text.npz", "no archive at all\n")
+        self.refuse_file("text.npz", "expected a zip archive")
+        self.write("empty.npz", "")
+        self.refuse_file("empty.npz", "expected a zip archive")
+
+    def test_an_archive_cut_off_or_damaged_is_refused(self):
+        good = self.good_file()
+        self.write("half.npz", good[:len(good) // 2])
+        self.refuse_file("half.npz", "cut off")
+        self.write("tail.npz", good[-200:])
+        self.refuse_file("tail.npz", "damaged zip archive")
+        middle = 90  # inside the packed numbers of the first array
+        self.write("bits.npz", good[:middle] + bytes([good[middle] ^ 0x55]) + good[middle + 1:])
+        self.refuse_file("bits.npz", "node_features")
+
+    def test_a_declared_size_that_cannot_be_true_is_refused(self):
+        bomb = bytearray(self.good_file())
+        entry = bomb.find(b"PK\x01\x02")
+        bomb[entry + 24:entry + 28] = struct.pack("<I", 0xFFFFFF00)
+        self.write("bomb.npz", bytes(bomb))
+        self.refuse_file("bomb.npz", "'node_features'", str(0xFFFFFF00))
+
+    def test_a_type_that_is_no_number_is_refused(self):
+        self.refuse_arrays("'node_features'", "'<c8'", node_features=npy_raw("<c8", "(8, 1)", bytes(64)))
+        self.refuse_arrays("'node_features'", "'<U4'", node_features=npy_raw("<U4", "(8, 1)", bytes(128)))
+        self.refuse_arrays("'node_labels'", "pickle", node_labels=npy_raw("|O", "(8,)", b"\x80\x04K\x01."))
+
+    def test_a_shape_that_does_not_fit_is_refused(self):
+        data = bytes(64)
+        for shape in ("(4611686018427387904, 4611686018427387904)", "(99999999999999999999, 2)", "(-8, 2)",
+                      "(800000, 2)", "(8, 2", "8"):
+            self.refuse_arrays("'node_features'", node_features=npy_raw("<f4", shape, data))
+        self.refuse_arrays("'node_features'", "[16]", node_features=npy("<f4", (16,), [0.0] * 16))
+        self.refuse_arrays("'node_labels'", "[7]", node_labels=npy("<i8", (7,), [0, 1] * 3 + [0]))
+        self.refuse_arrays("at least one node", node_features=npy("<f4", (0, 2), []),
+                           node_labels=npy("<i8", (0,), []), edges=npy("<i8", (0, 2), []))
+
+    def test_a_missing_array_is_named(self):
+        self.refuse_arrays("'edges'", edges=None)
+        self.refuse_arrays("'node_labels'", node_labels=None)
+        self.refuse_arrays("'node_features'", node_features=None)
+
+    def test_an_edge_to_no_node_is_refused(self):
+        self.refuse_arrays("'edges'", "[1, 0]", "-1", edges=npy("<i8", (2, 2), [0, 1, -1, 2]))
+        self.refuse_arrays("'edges'", "[1, 1]", "got 8", edges=npy("<i8", (2, 2), [0, 1, 1, 8]))
+        self.refuse_arrays("'edges'", "0.5", edges=npy("<f4", (1, 2), [0.0, 0.5]))
+        self.refuse_arrays("nan", edges=npy("<i8", (1, 2), [0, 1]), weights=npy("<f8", (1,), [float("nan")]))
+
+    def test_a_number_that_is_not_finite_is_refused(self):
+        values = [0.0] * 16
+        values[5] = float("nan")
+        self.refuse_arrays("'node_features'", "[2, 1]", "nan", node_features=npy("<f4", (8, 2), values))
+
+    def test_a_label_that_is_no_class_is_refused(self):
+        self.refuse_arrays("'node_labels'", "[7]", "-2", node_labels=npy("<i8", (8,), [0, 1] * 3 + [0, -2]))
+        self.refuse_arrays("'node_labels'", "[0]", "1000000", node_labels=npy("<i8", (8,), [10**6] + [1] * 7))
+        self.refuse_arrays("two classes", node_labels=npy("<i8", (8,), [0] * 8))
+
+    def test_masks_that_overlap_or_are_empty_are_refused(self):
+        masks = {"train_masks": npy("|b1", (1, 8), [True] * 8), "val_masks": npy("|b1", (1, 8), [True] + [False] * 7),
+                 "test_masks": npy("|b1", (1, 8), [False] * 8)}
+        self.refuse_arrays("'val_masks'", "[0, 0]", "train", **masks)
+        masks["val_masks"] = masks["test_masks"]
+        self.refuse_arrays("split 0", "in val", **masks)
+
+
+class BadTables(BadInput):
+    def refuse_tables(self, *phrases, nodes=NODES, edges=program.EDGES):
+        name = self.write_tables(f"t{len(list(self.folder.iterdir()))}", nodes, edges)
+        self.refuse(["data", "import", name, "--out", "new.npz"], name, *phrases)
+
+    def replace(self, old, new):
+        self.assertIn(old, NODES)
+        return NODES.replace(old, new)
+
+    def test_rows_that_do_not_fit_the_header_are_refused(self):
+        self.refuse_tables("nodes.csv:3:", "expected 4 cells", nodes=self.replace("b,2.5,blue,no", "b,2.5,blue"))
+        self.refuse_tables("nodes.csv:4:", "got 5", nodes=self.replace("c,1.0", "c,1,0"))
+        self.refuse_tables("nodes.csv:2:", nodes=self.replace("a,1.5,red", 'a,1.5,"red'))
+        self.refuse_tables("edges.csv:2:", "expected 2 cells", edges="src,dst\na\n")
+
+    def test_cells_without_a_number_are_refused(self):
+        self.refuse_tables("nodes.csv:3: column 'height'", "empty", nodes=self.replace("2.5", ""))
+        self.refuse_tables("nodes.csv:3: column 'height'", "nan", nodes=self.replace("2.5", "nan"))
+        self.refuse_tables("nodes.csv:3: column 'height'", "1e999", nodes=self.replace("2.5", "1e999"))
+        self.refuse_tables("edges.csv:2:", "'heavy'", edges="src,dst,weight\na,b,heavy\n")
+
+    def test_labels_that_are_no_labels_are_refused(self):
+        labels = "id,x,label\na,1,0.5\nb,2,nan\nc,3,0.25\nd,4,1\n"
+        self.refuse_tables("nodes.csv:3: column 'label'", "'nan'", nodes=labels, edges="src,dst\na,b\n")
+        self.refuse_tables("'label'", "two classes", nodes=NODES.replace(",no", ",yes"))
+        self.refuse_tables("'label'", "empty cells", nodes="id,x,label\na,1,\nb,2,\n",
+                           edges="src,dst\na,b\n")
+        self.refuse_tables("'label'", "id, height, colour, kind", nodes=self.replace("label", "kind"))
+        self.refuse_tables("labelled samples", nodes="id,x,label\na,1,u\nb,2,v\n", edges="src,dst\na,b\n")
+
+    def test_ids_that_do_not_match_are_refused(self):
+        self.refuse_tables("nodes.csv:5: column 'id'", "'a' again", "line 2", nodes=self.replace("d,3.5", "a,3.5"))
+        self.refuse_tables("nodes.csv:5: column 'id'", "got none", nodes=self.replace("d,3.5", ",3.5"))
+        self.refuse_tables("edges.csv:3:", "'zoe'", edges="src,dst\na,b\nb,zoe\n")
+        self.refuse_tables("nodes.csv", "'id'", nodes=self.replace("id,", "name,"))
+        self.refuse_tables("edges.csv", "src", edges="one,two\na,b\n")
+
+    def test_a_missing_table_is_named(self):
+        self.refuse_tables("no nodes.csv", nodes=None)
+        self.refuse_tables("no edges.csv", edges=None)
+
+    def test_a_split_that_cannot_be_used_is_refused(self):
+        head = "id,x,label,split\n"
+        self.refuse_tables("nodes.csv:3: column 'split'", "'trian'",
+                           nodes=head + "a,1,u,train\nb,2,v,trian\nc,3,u,val\nd,4,v,test\ne,5,u,test\n")
+        self.refuse_tables("class 'v' is missing in train",
+                           nodes=head + "a,1,u,train\nb,2,v,val\nc,3,u,val\nd,4,v,test\ne,5,u,test\n")
+        self.refuse_tables("in test, got none",
+                           nodes=head + "a,1,u,train\nb,2,v,train\nc,3,u,val\nd,4,v,val\ne,5,u,val\n")
+
+    def test_a_text_column_with_too_many_values_is_refused(self):
+        rows = "".join(f"{i},word{i},{'uv'[i % 2]}\n" for i in range(120))
+        self.refuse_tables("nodes.csv:2: column 'note'", "at most 100", nodes="id,note,label\n" + rows,
+                           edges="src,dst\n0,1\n")
+
+    def test_a_file_that_is_no_table_is_refused(self):
+        self.refuse_tables("nodes.csv", nodes=bytes(range(256)) * 8)
+        self.refuse_tables("nodes.csv", "empty file", nodes="")
+        self.refuse_tables("nodes.csv", "at least one node", nodes="id,x,label\n")
+        self.refuse_tables("nodes.csv:1:", "'x' twice", nodes=self.replace("colour", "x").replace("height", "x"))
+        self.refuse_tables("edges.csv", edges=b"\x00\x01\x02")
+
+    def test_a_path_that_cannot_be_read_is_refused(self):
+        self.write("notes.txt", "hello")
+        self.refuse(["data", "info", "notes.txt"], "notes.txt", "'.txt'")
+        (self.folder / "folder.npz").mkdir()
+        self.refuse(["data", "info", "folder.npz"], "folder.npz", "nodes.csv")
+
+
+class BadSeries(BadInput):
+    def refuse_series(self, arrays, *phrases, name="s.npz"):
+        program.write_npz(self.folder / name, arrays)
+        self.refuse(["data", "import", name, "--out", "new.npz"], name, *phrases)
+
+    def refuse_json(self, text, *phrases):
+        self.write("s.json", text if isinstance(text, str) else json.dumps(text))
+        self.refuse(["data", "import", "s.json", "--out", "new.npz"], "s.json", *phrases)
+
+    def test_a_series_with_gaps_or_too_few_steps_is_refused(self):
+        values = [1.0] * 90
+        values[4] = float("nan")
+        self.refuse_series(program.series_arrays(values=values), "step 1, node 1", "nan")
+        self.refuse_series(program.series_arrays(steps=5), "windows")
+        self.refuse_series(program.series_arrays(steps=2), "steps")
+        arrays = program.series_arrays()
+        self.refuse_series({"x": arrays["x"]}, "'edges'")
+
+    def test_json_that_is_malformed_is_refused(self):
+        self.refuse_json('{"FX": [[1, 2], [3', "expected JSON")
+        self.refuse_json("", "expected JSON")
+        self.refuse_json("[1, 2]", "expected an object")
+        self.refuse_json("[" * 100000, "s.json")
+        self.refuse_json({"edges": []}, "'X'")
+        self.refuse_json({"FX": [[1, 2], [3]], "edges": []}, "'FX' step 1")
+        self.refuse_json({"FX": [[1, "two"]], "edges": []}, "'FX' step 0, node 1")
+        self.refuse_json({"FX": [[1, 2]] * 30, "edges": [[0, 2]]}, "'edges' 0", "got 2")
+        self.refuse_json({"FX": [[1, 2]] * 30, "edges": [[0, -1]]}, "'edges' 0", "got -1")
+        self.refuse_json({"FX": [[1, 2]] * 30, "edges": [[0, 1]], "weights": []}, "'weights'")
+
+    def test_settings_that_a_series_does_not_have_are_refused(self):
+        program.write_npz(self.folder / "s.npz", program.series_arrays())
+        self.refuse_train("s.npz", ["--set", "data.split=1"], "data.split", "by time")
+        self.refuse_train("s.npz", ["--set", "model.kind=gcn"], "model.kind", "gcn")
+        self.refuse_train("s.npz", ["--set", "data.lags=40"], "s.npz", "40")
+        self.refuse_train("s.npz", ["--set", "train.metric=roc_auc"], "train.metric", "'roc_auc'")
+
+
+class BadSettings(BadInput):
+    def refuse_setting(self, setting, *phrases):
+        self.refuse_train("board:4x4", ["--set", setting], *phrases)
+
+    def refuse_toml(self, text, *phrases):
+        self.write("my.toml", text)
+        self.refuse_train("board:4x4", ["--config", "my.toml"], *phrases)
+
+    def test_a_setting_that_is_not_known_is_refused(self):
+        self.refuse_setting("model.chanels=4", "'model.chanels'", "'model.channels'")
+        self.refuse_setting("qwertz=4", "'qwertz'", "--keys")
+        self.refuse_setting("model.channels", "KEY=VALUE", "'model.channels'")
+        self.refuse_setting("=4", "KEY=VALUE", "'=4'")
+
+    def test_a_value_of_another_type_is_refused(self):
+        self.refuse_setting("model.channels=four", "model.channels", "whole number")
+        self.refuse_setting("model.channels=4.5", "model.channels", "whole number")
+        self.refuse_setting("model.channels=99999999999999999999", "model.channels", "whole number")
+        self.refuse_setting("train.lr=fast", "train.lr", "a number")
+        self.refuse_setting("train.lr=nan", "train.lr", "a number")
+        self.refuse_setting("model.residual=1", "model.residual", "true or false")
+
+    def test_a_value_out_of_range_is_refused(self):
+        for setting in ("model.dropout=1.5", "train.lr=0", "model.channels=-4", "model.channels=5",
+                        "model.channels=1000000000", "model.blocks=0", "train.epochs=0", "seed=-1",
+                        "model.max_modulus=2", "train.plateau_factor=1", "data.train_ratio=1"):
+            key, value = setting.split("=")
+            self.refuse_setting(setting, key, value)
+        self.refuse_setting("model.activation=sin", "model.activation", "'sin'", "gelu")
+        self.refuse_setting("train.metric=mae", "train.metric", "'mae'", "roc_auc")
+        self.refuse_setting("train.loss=huber", "train.loss", "'huber'")
+        self.refuse_setting("data.task=nonsense", "task", "'nonsense'")
+        self.refuse_setting("data.split=10", "data.split", "0 to 9", "10")
+
+    def test_a_toml_file_with_a_slip_is_refused_by_line(self):
+        self.refuse_toml("[model]\nchannels = 4\nblokcs = 2\n", "my.toml:3:", "'model.blokcs'")
+        self.refuse_toml("[modle]\nchannels = 4\n", "my.toml:2:", "'modle.channels'")
+        self.refuse_toml("[model]\nchannels = \"4\"\n", "my.toml:2:", "whole number")
+        self.refuse_toml("[model]\nchannels = = 4\n", "my.toml:2:")
+        self.refuse_toml("[model\n", "my.toml:1:")
+        self.refuse_toml("[model]\n\nchannels = [4]\n", "my.toml:3:", "model.channels")
+        self.refuse_toml("\n[[model]]\nchannels = 4\n", "my.toml:")
+        self.refuse_toml(b"\xff\xfe\x00", "my.toml")
+        self.refuse_toml("[model]\ndropout = inf\n", "my.toml:2:", "model.dropout")
+        self.refuse_train("board:4x4", ["--config", "absent.toml"], "absent.toml", "cannot open")
+
+    def test_a_section_without_settings_must_be_known_too(self):
+        self.refuse_toml("[nonsense]\n", "my.toml:1:", "'nonsense'")
+
+    def test_a_training_that_does_not_fit_memory_is_refused(self):
+        wide = ["--set", "model.channels=256", "--set", "model.blocks=8"]
+        self.refuse_train("board:20x20", [*wide, "--memory-limit", "1"], "MiB", "--memory-limit")
+        huge = ["--set", "model.channels=65536", "--set", "model.blocks=64"]
+        self.refuse_train("board:20x20", huge, "MiB", preexec_fn=limit_memory)
+        self.refuse_train("board:20x20", [*huge, "--memory-limit", "100000000"], "out of memory",
+                          preexec_fn=limit_memory)
+
+
+class BadArguments(BadInput):
+    def refuse_usage(self, args, *phrases):
+        self.refuse(args, *phrases, code=2)
+
+    def test_unknown_words_are_refused(self):
+        self.refuse_usage([], "subcommand")
+        self.refuse_usage(["trian"], "trian")
+        self.refuse_usage(["train", "board:4x4", "--fast"], "--fast")
+        self.refuse_usage(["train", "board:4x4", "board:5x5"], "board:5x5")
+        self.refuse_usage(["train", "board:4x4", "two\nlines"], "two\\nlines")
+        self.refuse_usage(["data", "mkae", "board:4x4"], "mkae")
+        self.refuse_usage(["data"], "subcommand")
+        self.refuse_usage(["evaluate", "run", "--part", "all"], "--part", "all")
+
+    def test_missing_arguments_are_named(self):
+        self.refuse_usage(["predict"], "run")
+        self.refuse_usage(["data", "make", "board"], "--out")
+        self.refuse_usage(["train", "board:4x4", "--set"], "--set")
+        self.refuse_usage(["tune", "board:4x4"], "--grid")
+        self.refuse(["train"], "no dataset")
+
+    def test_numbers_that_are_none_are_refused(self):
+        self.refuse_usage(["train", "board:4x4", "--threads", "-1"], "--threads", "-1")
+        self.refuse_usage(["train", "board:4x4", "--threads", "two"], "--threads", "two")
+        self.refuse_usage(["train", "board:4x4", "--memory-limit", "-1"], "--memory-limit")
+        self.refuse_usage(["data", "make", "board:4x4", "--out", "b.npz", "--seed", "x"], "--seed")
+        for text in ("nonsense", "1,,2", "3-1", "-1", "0-99999999", "1.5"):
+            self.refuse_train("board:4x4", [f"--seeds={text}"], "--seeds", f"'{text}'")
+        self.refuse_train("board:4x4", ["--splits", "0-x"], "--splits", "'0-x'")
+
+    def test_an_unknown_dataset_gets_the_nearest_name(self):
+        self.refuse_train("minesweper", [], "'minesweper'", "did you mean 'minesweeper'")
+        self.refuse_train("no/such/path", [], "'no/such/path'", "known datasets")
+        self.refuse(["data", "info", ""], "expected a dataset")
+
+    def test_a_registered_dataset_without_its_file_says_where_to_get_it(self):
+        place = ["hetero/minesweeper.npz", "yandex-research/heterophilous-graphs", "put it into mydata"]
+        self.refuse_train("minesweeper", ["--data-dir", "mydata"], *place)
+        self.refuse(["data", "info", "minesweeper", "--data-dir", "mydata"], *place)
+        self.refuse(["data", "info", "metr-la", "--data-dir", "mydata"], "metr-la", "get it from")
+
+    def test_a_registered_file_with_other_content_is_refused(self):
+        (self.folder / "mydata" / "hetero").mkdir(parents=True)
+        program.write_npz(self.folder / "mydata" / "hetero" / "minesweeper.npz", program.graph_arrays())
+        self.refuse_train("minesweeper", ["--data-dir", "mydata"], "minesweeper.npz", "sha256")
+
+    def test_a_grid_that_is_none_is_refused(self):
+        tune = ["tune", "board:4x4", "--out", "trials"]
+        self.refuse([*tune, "--grid", "model.blocks"], "--grid", "'model.blocks'")
+        self.refuse([*tune, "--grid", "model.blokcs=1,2"], "'model.blokcs'", "'model.blocks'")
+        self.refuse([*tune, "--grid", "model.blocks=1,,2"], "--grid", "empty value")
+        self.refuse([*tune, "--grid", "model.blocks=1,two"], "model.blocks", "whole number")
+        self.refuse([*tune, "--grid", "model.blocks=1,0"], "model.blocks", "got 0")
+        self.refuse([*tune, "--grid", "seed=1,2", "--grid", "seed=3"], "seed", "twice")
+        self.refuse([*tune, "--grid", "seed=1,2", "--seeds", "x"], "--seeds", "'x'")
+
+    def test_built_in_data_that_cannot_be_made_are_refused(self):
+        for what in ("board:1x1", "board:99999x99999", "board:4", "board:", "board:4x4x4", "properties:nonsense",
+                     "properties", "properties:sssp:1", "properties:sssp:9999999", "nonsense:4"):
+            self.refuse(["data", "make", what, "--out", "b.npz"], f"'{what}'")
+
+
+class BadPlaces(BadInput):
+    def test_a_folder_that_cannot_be_made_is_refused(self):
+        self.write("file", "")
+        self.refuse(["train", "board:4x4", "--quiet", "--out", "file/run", *TINY], "file/run", "cannot make")
+        self.refuse(["train", "board:4x4", "--quiet", "--out", "/proc/no/run", *TINY], "/proc/no/run")
+        self.refuse(["train", "board:4x4", "--quiet", "--out", "file", *TINY], "file")
+        self.refuse(["data", "make", "board:4x4", "--out", "file/b.npz"], "file/b.npz", "cannot create")
+        self.refuse(["data", "make", "board:4x4", "--out", "no/such/b.npz"], "no/such/b.npz", "cannot create")
+        self.refuse(["data", "make", "board:4x4", "--out", "."], "folder")
+
+    def test_a_full_disk_leaves_no_part_of_a_file(self):
+        self.refuse(["data", "make", "board:40x40", "--out", "b.npz"], "b.npz", "cannot write", "too large",
+                    preexec_fn=limit_files)
+
+    def test_stdout_that_takes_nothing_is_an_error(self):
+        with open("/dev/full", "wb") as full:
+            self.refuse(["data", "list"], "stdout", stdout=full)
+
+
+class BadRuns(BadInput):
+    """Run folders that are damaged, or asked for what they cannot do."""
+
+    @classmethod
+    def setUpClass(cls):
+        top = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(top.cleanup)
+        cls.store = Path(top.name)
+        program.write_npz(cls.store / "g.npz", program.graph_arrays())
+        cls.make_run("arrays", cls.store / "g.npz")
+        (cls.store / "own").mkdir()
+        (cls.store / "own" / "nodes.csv").write_text(NODES)
+        (cls.store / "own" / "edges.csv").write_text(program.EDGES)
+        cls.make_run("tables", "own")
+        cls.make_interrupted_run("broken", cls.store / "g.npz")
+
+    @classmethod
+    def make_run(cls, name, dataset):
+        result = program.run(["train", dataset, "--quiet", "--out", name, *TINY], cls.store)
+        assert result.code == 0, result.err
+
+    @classmethod
+    def make_interrupted_run(cls, name, dataset):
+        endless = ["--set", "train.epochs=1000000", "--set", "train.checkpoint_seconds=0", *TINY[2:]]
+        process = program.start(["train", dataset, "--quiet", "--out", name, *endless], cls.store)
+        deadline = time.monotonic() + 60
+        while not (cls.store / name / "state.safetensors").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        result = program.wait(process)
+        assert result.code == 130, result
+
+    def setUp(self):
+        super().setUp()
+        for name in ("arrays", "tables", "broken"):
+            shutil.copytree(self.store / name, self.folder / name)
+
+    def damage(self, path, change):
+        """Writes the file anew with change(header, data), which returns both or all bytes."""
+        path = self.folder / path
+        changed = change(*program.read_safetensors(path))
+        if isinstance(changed, bytes):
+            path.write_bytes(changed)
+        else:
+            program.write_safetensors(path, *changed)
+
+    def refuse_model(self, change, *phrases, **options):
+        shutil.copy(self.store / "arrays" / "model.safetensors", self.folder / "arrays")
+        self.damage("arrays/model.safetensors", change)
+        self.refuse(["predict", "arrays", "--out", "p.csv"], "model.safetensors", *phrases, **options)
+
+    def refuse_state(self, change, *phrases):
+        shutil.copy(self.store / "broken" / "state.safetensors", self.folder / "broken")
+        self.damage("broken/state.safetensors", change)
+        self.refuse(["train", "broken", "--resume", "--quiet"], "state.safetensors", *phrases)
+
+    def test_a_model_file_that_is_damaged_is_refused(self):
+        whole = (self.folder / "arrays" / "model.safetensors").read_bytes()
+        self.refuse_model(lambda header, data: whole[:len(whole) // 2])
+        self.refuse_model(lambda header, data: whole[:-1], "bytes of tensors")
+        self.refuse_model(lambda header, data: b"", "0 bytes")
+        self.refuse_model(lambda header, data: struct.pack("<Q", 2**63) + whole[8:], "header", str(2**63))
+        self.refuse_model(lambda header, data: (b"{not json", data), "JSON")
+        self.refuse_model(lambda header, data: (b"{" + b'"a":{' * 50000, data), "'a'")
+
+    def test_a_model_file_with_other_weights_is_refused(self):
+        def with_weight(**fields):
+            return lambda header, data: ({**header, "encoder.bias": {**header["encoder.bias"], **fields}}, data)
+
+        def without(name):
+            def change(header, data):
+                begin, end = header.pop(name)["data_offsets"]
+                for key, value in header.items():
+                    if key != "__metadata__" and value["data_offsets"][0] >= end:
+                        value["data_offsets"] = [at - (end - begin) for at in value["data_offsets"]]
+                return header, data[:begin] + data[end:]
+            return change
+
+        self.refuse_model(with_weight(data_offsets=[0, 10**12]), "'encoder.bias'")
+        self.refuse_model(with_weight(shape=[2, 2]), "'encoder.bias'", "[2, 2]", "[4]")
+        self.refuse_model(with_weight(shape=[5]), "'encoder.bias'", "[5]")
+        self.refuse_model(with_weight(dtype="I32"), "'encoder.bias'", "I32")
+        self.refuse_model(with_weight(dtype="X7"), "'encoder.bias'", "'X7'")
+        self.refuse_model(without("encoder.bias"), "'encoder.bias'")
+        self.refuse_model(without("encoder.weight"), "'encoder.weight'")
+
+    def test_a_model_file_with_other_metadata_is_refused(self):
+        def with_text(key, text):
+            def change(header, data):
+                header["__metadata__"][key] = text
+                return header, data
+            return change
+
+        def without(key):
+            def change(header, data):
+                del header["__metadata__"][key]
+                return header, data
+            return change
+
+        for key in ("config", "preprocessing", "task"):
+            self.refuse_model(without(key), f"'{key}'")
+        self.refuse_model(with_text("config", "[model]\nchannels = \"x\"\n"), "model.channels")
+        self.refuse_model(with_text("preprocessing", "{"), "'preprocessing'")
+        self.refuse_model(with_text("preprocessing", "{}"), "'preprocessing'")
+        self.refuse_model(with_text("task", "nonsense"), "'nonsense'")
+
+    def test_a_model_whose_settings_were_changed_is_refused(self):
+        def wider(header, data):
+            config = header["__metadata__"]["config"]
+            header["__metadata__"]["config"] = config.replace("channels = 4", "channels = 6")
+            return header, data
+
+        def huge(header, data):
+            config = header["__metadata__"]["config"]
+            header["__metadata__"]["config"] = config.replace("channels = 4", "channels = 65536")
+            return header, data
+        self.refuse_model(wider, "weight")
+        self.refuse_model(huge, "weights", preexec_fn=limit_memory)
+
+    def test_a_run_that_is_none_is_refused(self):
+        self.refuse(["predict", "nothing"], "nothing", "cannot open")
+        self.refuse(["evaluate", "nothing"], "nothing", "cannot open")
+        (self.folder / "empty").mkdir()
+        self.refuse(["predict", "empty"], "empty/model.safetensors", "cannot open")
+
+    def test_other_data_that_do_not_fit_the_model_are_refused(self):
+        program.write_npz(self.folder / "wide.npz", program.graph_arrays(features=3))
+        self.refuse(["predict", "arrays", "wide.npz", "--out", "p.csv"], "wide", "2 features", "got 3")
+        program.write_npz(self.folder / "s.npz", program.series_arrays())
+        self.refuse(["predict", "arrays", "s.npz", "--out", "p.csv"], "s: ", "node_binary", "forecast")
+        self.refuse(["evaluate", "arrays", "s.npz"], "s: ", "node_binary", "forecast")
+        self.refuse(["predict", "arrays", "properties:sssp:8", "--out", "p.csv"], "node_binary", "node_regression")
+        self.refuse(["predict", "arrays", "absent.npz", "--out", "p.csv"], "'absent.npz'")
+
+    def test_other_tables_that_lack_a_column_are_refused(self):
+        short = "\n".join(",".join(row.split(",")[i] for i in (0, 2, 3)) for row in NODES.split()) + "\n"
+        self.write_tables("new", nodes=short)
+        self.refuse(["predict", "tables", "new", "--out", "p.csv"], "nodes.csv", "'height'")
+        self.write_tables("newer", nodes=NODES.replace("2.5", "tall"))
+        self.refuse(["predict", "tables", "newer", "--out", "p.csv"], "nodes.csv:3:", "'tall'")
+        self.write_tables("newest", nodes=NODES.replace(",no", ",maybe"))
+        self.refuse(["evaluate", "tables", "newest"], "nodes.csv:3:", "'maybe'")
+
+    def test_other_tables_without_labels_cannot_be_evaluated(self):
+        bare = "\n".join(row.rpartition(",")[0] for row in NODES.split()) + "\n"
+        self.write_tables("bare", nodes=bare)
+        self.refuse(["evaluate", "tables", "bare"], "bare", "label")
+
+    def test_training_data_that_are_gone_are_named(self):
+        text = (self.folder / "broken" / "config.toml").read_text()
+        self.assertIn(str(self.store.resolve() / "g.npz"), text)
+        self.write("broken/config.toml", text.replace("g.npz", "gone.npz"))
+        self.refuse(["train", "broken", "--resume", "--quiet"], "gone.npz")
+
+    def test_a_state_that_is_damaged_is_refused(self):
+        whole = (self.folder / "broken" / "state.safetensors").read_bytes()
+
+        def with_position(**fields):
+            def change(header, data):
+                position = json.loads(header["__metadata__"]["position"])
+                header["__metadata__"]["position"] = json.dumps({**position, **fields})
+                return header, data
+            return change
+
+        def random_generator(header, data):
+            begin, end = header["generator"]["data_offsets"]
+            return header, data[:begin] + b"\xff" * (end - begin) + data[end:]
+
+        self.refuse_state(lambda header, data: whole[:len(whole) // 2])
+        self.refuse_state(lambda header, data: b"")
+        self.refuse_state(lambda header, data: (b"[]", data), "'{'")
+        self.refuse_state(with_position(step="three"), "position")
+        self.refuse_state(with_position(batch=7), "position")
+        self.refuse_state(with_position(step=-5), "position")
+        self.refuse_state(random_generator, "generator")
+
+    def test_resuming_what_cannot_be_resumed_is_refused(self):
+        self.refuse(["train", "g.npz", "--resume", "--quiet"], "--resume", "'g.npz'")
+        self.refuse(["train", "--resume", "--quiet"], "--resume")
+        self.refuse(["train", "broken", "--resume", "--quiet", "--set", "train.lr=0.1"], "--set", "broken")
+        data = str(self.store / "g.npz")
+        other = ["--set", "train.epochs=1000000", "--set", "train.checkpoint_seconds=0", "--set", "model.channels=6",
+                 "--set", "model.blocks=1"]
+        self.refuse(["train", data, "--out", "broken", "--resume", "--quiet", *other], "broken", "model.channels")
+        self.write("broken/config.toml", "[model]\nchannels = = 4\n")
+        self.refuse(["train", "broken", "--resume", "--quiet"], "config.toml:2:")
+
+    def test_a_folder_that_holds_a_run_is_not_written_over(self):
+        self.refuse(["train", self.store / "g.npz", "--quiet", "--out", "arrays", *TINY], "arrays", "--resume")
+
+    def test_a_full_disk_leaves_the_run_as_it_was(self):
+        self.refuse(["train", "broken", "--resume", "--quiet"], "cannot write", "too large", preexec_fn=limit_files)
+        self.refuse(["predict", "arrays", "--out", "arrays"], "arrays", "folder")
+
+    def test_a_training_that_diverges_says_what_to_do(self):
+        wild = ["--set", "train.lr=1e9", "--set", "model.state=diagonal", "--set", "model.norm=none", "--set",
+                "model.state_norm=none", "--set", "train.epochs=200"]
+        self.refuse(["train", self.store / "g.npz", "--quiet", "--out", "wild", *wild], "training stopped at step",
+                    "train.lr", leaves=["wild", "wild/config.toml"])
+
+    def test_trials_that_all_fail_say_why_each(self):
+        tune = ["tune", self.store / "g.npz", "--out", "trials", "--grid", "data.split=7,8"]
+        result = self.run_program(*tune)
+        lines = [line for line in result.err.splitlines() if not line.startswith("note: ")]
+        self.assertEqual((result.code, len(lines)), (1, 3), result.err)
+        self.assertIn("data.split=7: data.split: g has splits 0 to 0", lines[0])
+        self.assertTrue(lines[2].startswith("mpssm: "), result.err)
+        self.assertFalse((self.folder / "trials").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

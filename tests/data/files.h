@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Small files for the readers, and the check of their complaints.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "mpssm/data/load.h"
+#include "mpssm/io/error.h"
+#include "mpssm/io/npz.h"
+#include "tests/support/scratch.h"
+
+namespace mpssm::testing {
+
+using Arrays = std::map<std::string, io::Array>;
+
+template <typename T>
+io::Array array(const std::vector<T>& values, std::vector<std::int64_t> shape = {}) {
+  if (shape.empty()) shape = {static_cast<std::int64_t>(values.size())};
+  return io::make_array<T>(std::span<const T>(values), std::move(shape));
+}
+inline io::Array integers(const std::vector<std::int64_t>& values,
+                          std::vector<std::int64_t> shape = {}) {
+  return array<std::int64_t>(values, std::move(shape));
+}
+inline io::Array floats(const std::vector<float>& values, std::vector<std::int64_t> shape = {}) {
+  return array<float>(values, std::move(shape));
+}
+
+inline std::string load_complaint(const std::string& name, const data::LoadOptions& options = {}) {
+  return message_of([&] { data::load(name, options); });
+}
+
+/// The folder of real files: $MPSSM_DATA, else beside the source tree.
+inline std::filesystem::path real_data() {
+  if (const char* folder = std::getenv("MPSSM_DATA")) return folder;
+#ifdef MPSSM_SOURCE_DIR
+  return std::filesystem::path(MPSSM_SOURCE_DIR) / "../shared/data";
+#else
+  return "../shared/data";
+#endif
+}
+
+}  // namespace mpssm::testing

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// One graph as arrays.
+#include <cmath>
+#include <limits>
+
+#include "tests/data/files.h"
+
+namespace mpssm::data {
+namespace {
+
+using ::testing::AllOf;
+using testing::Arrays;
+using ::testing::ElementsAre;
+using testing::floats;
+using ::testing::HasSubstr;
+using testing::integers;
+using testing::Scratch;
+
+// Six nodes in a row, two classes, two splits.
+Arrays good() {
+  return {{"node_features", floats({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {6, 2})},
+          {"node_labels", integers({0, 1, 0, 1, 0, 1})},
+          {"edges", integers({0, 1, 1, 2, 2, 3, 3, 4, 4, 5}, {5, 2})},
+          {"train_masks", integers({1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1}, {2, 6})},
+          {"val_masks", integers({0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0}, {2, 6})},
+          {"test_masks", integers({0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0}, {2, 6})}};
+}
+
+class NodeNpz : public ::testing::Test {
+ protected:
+  Dataset load_arrays(const Arrays& arrays, const LoadOptions& options = {}) {
+    io::write_npz(folder_ / "d.npz", arrays);
+    return load(folder_ / "d.npz", options);
+  }
+  std::string message_of(const std::string& name, const io::Array& array) {
+    Arrays arrays = good();
+    arrays[name] = array;
+    return testing::message_of([&] { load_arrays(arrays); });
+  }
+  std::string complaint_without(const std::string& name) {
+    Arrays arrays = good();
+    arrays.erase(name);
+    return testing::message_of([&] { load_arrays(arrays); });
+  }
+
+  Scratch folder_;
+};
+
+TEST_F(NodeNpz, BecomesNodeData) {
+  const Dataset dataset = load_arrays(good());
+  EXPECT_EQ(dataset.name, "d");
+  EXPECT_EQ(dataset.task, Task::kNodeBinary);
+  EXPECT_EQ(dataset.metric, "roc_auc");
+  EXPECT_TRUE(dataset.notes.empty());
+  const auto& data = std::get<NodeData>(dataset.content);
+  EXPECT_EQ(data.graph.num_edges(), 5);
+  EXPECT_TRUE(data.graph.is_symmetric());
+  EXPECT_EQ(data.features.columns, 2);
+  EXPECT_THAT(data.target, ElementsAre(0, 1, 0, 1, 0, 1));
+  EXPECT_THAT(data.class_names, ElementsAre("0", "1"));
+  ASSERT_EQ(data.splits.size(), 2u);
+  EXPECT_EQ(data.splits[1][0], Part::kTest);
+}
+
+TEST_F(NodeNpz, FloatLabelsAreARegressionAndNanIsNone) {
+  Arrays arrays = good();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  arrays["node_labels"] = floats({0, nan, 0, 1, 2, 1});
+  const Dataset dataset = load_arrays(arrays);
+  EXPECT_EQ(dataset.task, Task::kNodeRegression);
+  EXPECT_EQ(std::get<NodeData>(dataset.content).splits[0][1], Part::kNone);
+}
+
+TEST_F(NodeNpz, WithoutMasksIsSplitAtRandom) {
+  Arrays arrays = good();
+  for (const char* name : {"train_masks", "val_masks", "test_masks"}) arrays.erase(name);
+  const Dataset dataset = load_arrays(arrays);
+  EXPECT_EQ(std::get<NodeData>(dataset.content).splits.size(), 1u);
+  EXPECT_THAT(dataset.protocol, HasSubstr("random 50/25/25"));
+}
+
+TEST_F(NodeNpz, MinusOneIsNoLabel) {
+  Arrays arrays = good();
+  arrays["node_labels"] = integers({0, 1, -1, 1, 0, 1});
+  const auto data = std::get<NodeData>(load_arrays(arrays).content);
+  EXPECT_TRUE(std::isnan(data.target[2]));
+  EXPECT_EQ(data.splits[0][2], Part::kNone);
+}
+
+TEST_F(NodeNpz, LabelsMayBeAbsentForPrediction) {
+  Arrays arrays = good();
+  arrays.erase("node_labels");
+  arrays.erase("train_masks");
+  const std::vector<Column> columns;
+  const std::vector<std::string> classes = {"u", "v", "w"};
+  const Dataset dataset = load_arrays(arrays, {.columns = &columns, .class_names = &classes});
+  EXPECT_EQ(dataset.task, Task::kNodeClasses);
+  EXPECT_TRUE(std::isnan(std::get<NodeData>(dataset.content).target[0]));
+}
+
+TEST_F(NodeNpz, EdgesOutOfRangeAreNamedWithTheirPosition) {
+  EXPECT_THAT(message_of("edges", integers({0, 1, 1, 6}, {2, 2})),
+              AllOf(HasSubstr("'edges': [1, 1]"), HasSubstr("[0, 6), got 6")));
+  EXPECT_THAT(message_of("edges", integers({0, 1, -3, 2}, {2, 2})),
+              AllOf(HasSubstr("'edges': [1, 0]"), HasSubstr("got -3")));
+}
+
+TEST_F(NodeNpz, WeightsMustFitTheEdges) {
+  EXPECT_THAT(message_of("weights", floats({1, 2})), HasSubstr("'weights'"));
+  EXPECT_THAT(message_of("weights", testing::array<double>(
+                                       {1, 2, 3, 4, std::numeric_limits<double>::infinity()})),
+              HasSubstr("finite weight"));
+}
+
+TEST_F(NodeNpz, LabelsOutOfRangeAreNamed) {
+  EXPECT_THAT(message_of("node_labels", integers({0, 1, 0, -2, 0, 1})),
+              AllOf(HasSubstr("'node_labels': [3]"), HasSubstr("got -2")));
+  EXPECT_THAT(message_of("node_labels", integers({0, 1, 0, 4000000000000, 0, 1})),
+              HasSubstr("got 4000000000000"));
+}
+
+TEST_F(NodeNpz, OneClassIsRefused) {
+  EXPECT_THAT(message_of("node_labels", integers({0, 0, 0, 0, 0, 0})),
+              HasSubstr("at least two classes, got 1"));
+}
+
+TEST_F(NodeNpz, InfiniteLabelIsRefused) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(message_of("node_labels", floats({0, 0, infinity, 0, 0, 0})),
+              HasSubstr("'node_labels': [2]"));
+}
+
+TEST_F(NodeNpz, OverlappingMasksAreNamed) {
+  EXPECT_THAT(message_of("val_masks", integers({0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0}, {2, 6})),
+              AllOf(HasSubstr("'val_masks': [0, 1]"), HasSubstr("got it in train too")));
+}
+
+TEST_F(NodeNpz, MasksMustBeZeroOrOne) {
+  EXPECT_THAT(message_of("train_masks", integers({7, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1}, {2, 6})),
+              AllOf(HasSubstr("[0, 0]"), HasSubstr("0 or 1, got 7")));
+}
+
+TEST_F(NodeNpz, MasksOfAnotherShapeAreRefused) {
+  EXPECT_THAT(message_of("val_masks", integers({0, 0, 1, 1, 0, 0}, {1, 6})), HasSubstr("val_masks"));
+  EXPECT_THAT(message_of("train_masks", integers({}, {0, 6})), HasSubstr("at least one split"));
+  EXPECT_THAT(complaint_without("test_masks"), HasSubstr("test_masks"));
+}
+
+TEST_F(NodeNpz, EmptyPartIsNamed) {
+  EXPECT_THAT(message_of("val_masks", integers({0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}, {2, 6})),
+              AllOf(HasSubstr("split 1"), HasSubstr("in val, got none")));
+}
+
+TEST_F(NodeNpz, ClassMissingInTrainNamesSplitAndClass) {
+  EXPECT_THAT(message_of("node_labels", integers({0, 1, 0, 1, 1, 1})),
+              AllOf(HasSubstr("split 1"), HasSubstr("class '0' is missing in train")));
+}
+
+TEST_F(NodeNpz, MissingArraysAreNamed) {
+  EXPECT_THAT(complaint_without("node_labels"), HasSubstr("'node_labels'"));
+  EXPECT_THAT(complaint_without("edges"), HasSubstr("'edges' or 'edge_index'"));
+  EXPECT_THAT(complaint_without("node_features"), HasSubstr("expected arrays"));
+}
+
+TEST_F(NodeNpz, NoNodesAreRefused) {
+  EXPECT_THAT(message_of("node_features", floats({}, {0, 2})), HasSubstr("at least one node"));
+}
+
+TEST_F(NodeNpz, FeaturesMustBeFinite) {
+  EXPECT_THAT(message_of("node_features", floats({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                                                 std::numeric_limits<float>::quiet_NaN()},
+                                                {6, 2})),
+              HasSubstr("node_features"));
+}
+
+TEST_F(NodeNpz, NamesMustFitTheirNumber) {
+  EXPECT_THAT(message_of("class_names", testing::array<std::uint8_t>({'a', 0})),
+              HasSubstr("at least 2 names, got 1"));
+  EXPECT_THAT(message_of("node_ids", testing::array<std::uint8_t>({'a', 0, 'b'})),
+              HasSubstr("6 names, each ended by a 0"));
+  EXPECT_THAT(message_of("task", testing::array<std::uint8_t>({'a', 0})), HasSubstr("node_binary"));
+}
+
+}  // namespace
+}  // namespace mpssm::data

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "mpssm/io/error.h"
+#include "mpssm/io/file.h"
+#include "mpssm/ops/runtime.h"
+#include "mpssm/train/checkpoint.h"
+#include "tests/support/scratch.h"
+#include "tests/train/small_data.h"
+
+namespace mpssm::train {
+namespace {
+
+using mpssm::testing::Scratch;
+using testing::small_config;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+TrainOutcome train_in(const std::filesystem::path& folder, const data::Dataset& dataset,
+                      const Config& config, bool resume = false, std::int64_t stop_after = -1) {
+  const auto problem = make_problem(dataset, config);
+  torch::manual_seed(static_cast<std::uint64_t>(config.seed));
+  const TrainJob job{.problem = *problem,
+                     .config = config,
+                     .metric = dataset.metric,
+                     .model = build_model(*problem, config).module,
+                     .folder = folder,
+                     .metadata = {},
+                     .resume = resume};
+  std::int64_t made = 0;
+  TrainHooks hooks;
+  hooks.should_stop = [&] { return ++made == stop_after; };
+  return train(job, hooks);
+}
+
+std::string result_of(const std::filesystem::path& folder) {
+  return io::read_file(folder / "model.safetensors") + io::read_file(folder / "metrics.csv");
+}
+
+/// One of each shape, dropout, shuffling and a schedule included.
+std::vector<data::Dataset> datasets() {
+  return {testing::make_board_data(), testing::make_graphs_data(), testing::make_series_data()};
+}
+
+TEST(Trainer, EndsTheSameAfterAnyInterruption) {
+  for (const data::Dataset& dataset : datasets()) {
+    Config config = small_config();
+    config.train.schedule = "plateau";
+    config.train.plateau_patience = 0;
+    const Scratch unbroken;
+    const TrainOutcome whole = train_in(unbroken.folder(), dataset, config);
+    ASSERT_TRUE(whole.finished);
+    for (const std::int64_t stop_after : {std::int64_t{1}, whole.steps / 2, whole.steps - 1}) {
+      const Scratch broken;
+      EXPECT_FALSE(train_in(broken.folder(), dataset, config, false, stop_after).finished);
+      EXPECT_FALSE(train_in(broken.folder(), dataset, config, true, 1).finished &&
+                   stop_after + 1 < whole.steps);
+      const TrainOutcome rest = train_in(broken.folder(), dataset, config, true);
+      EXPECT_TRUE(rest.finished);
+      EXPECT_EQ(rest.best_step, whole.best_step);
+      EXPECT_TRUE(result_of(broken.folder()) == result_of(unbroken.folder()))
+          << dataset.name << ", stopped after step " << stop_after;
+    }
+  }
+}
+
+TEST(Trainer, GivesTheSameBitsForAnyNumberOfThreads) {
+  for (const data::Dataset& dataset : datasets()) {
+    const Scratch one;
+    const Scratch two;
+    ops::set_num_threads(1);
+    train_in(one.folder(), dataset, small_config());
+    ops::set_num_threads(2);
+    train_in(two.folder(), dataset, small_config());
+    ops::set_num_threads(0);
+    EXPECT_TRUE(result_of(one.folder()) == result_of(two.folder())) << dataset.name;
+  }
+}
+
+TEST(Trainer, KeepsTheBestModelOnValidation) {
+  const data::Dataset dataset = testing::make_series_data();
+  Config config = small_config();
+  config.train.epochs = 12;
+  config.train.lr = 0.05;  // high enough to get worse again at times
+  const Scratch scratch;
+  const TrainOutcome outcome = train_in(scratch.folder(), dataset, config);
+  const auto problem = make_problem(dataset, config);
+  const auto model = build_model(*problem, config).module;
+  set_weights(*model, load_model(scratch / "model.safetensors").weights, "model");
+  model->eval();
+  const torch::NoGradGuard no_grad;
+  const double kept = problem->evaluate(*model, data::Part::kVal).at("mae");
+
+  const std::string history = io::read_file(scratch / "metrics.csv");
+  EXPECT_EQ(std::count(history.begin(), history.end(), '\n'), 13);
+  double least = std::numeric_limits<double>::infinity();
+  std::int64_t least_step = 0;
+  std::istringstream lines(history);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line.substr(0, 24), "step,epoch,lr,train_loss");
+  std::vector<std::string> names;
+  std::istringstream header(line);
+  for (std::string name; std::getline(header, name, ',');) names.push_back(name);
+  const auto column = std::find(names.begin(), names.end(), "val_mae") - names.begin();
+  while (std::getline(lines, line)) {
+    std::istringstream cells(line);
+    std::vector<double> values;
+    for (std::string cell; std::getline(cells, cell, ',');) values.push_back(std::stod(cell));
+    if (values[column] < least) {
+      least = values[column];
+      least_step = static_cast<std::int64_t>(values[0]);
+    }
+  }
+  EXPECT_NEAR(kept, least, 1e-6);
+  EXPECT_EQ(outcome.best_step, least_step);
+}
+
+TEST(Trainer, LearnsWhatIsThereToLearn) {
+  const data::Dataset dataset = testing::make_series_data();
+  Config config = small_config();
+  config.train.epochs = 60;
+  config.model.dropout = 0.0;
+  const Scratch scratch;
+  train_in(scratch.folder(), dataset, config);
+  const auto problem = make_problem(dataset, config);
+  const auto model = build_model(*problem, config).module;
+  set_weights(*model, load_model(scratch / "model.safetensors").weights, "model");
+  model->eval();
+  const torch::NoGradGuard no_grad;
+  double last_value = 0.0;
+  for (const Reference& reference : problem->references()) {
+    if (reference.name == "last value") last_value = reference.test.at("mae");
+  }
+  EXPECT_LT(problem->evaluate(*model, data::Part::kTest).at("mae"), 0.3 * last_value);
+}
+
+TEST(Trainer, StopsEarlyWithoutGain) {
+  const data::Dataset dataset = testing::make_board_data();
+  Config config = small_config();
+  config.train.epochs = 500;
+  config.train.lr = 1e-12;  // nothing changes
+  config.train.patience = 3;
+  const Scratch scratch;
+  const TrainOutcome outcome = train_in(scratch.folder(), dataset, config);
+  EXPECT_TRUE(outcome.finished);
+  EXPECT_LT(outcome.steps, 50);
+}
+
+TEST(Trainer, ExplainsALossThatIsNotFiniteAndKeepsTheLastCheckpoint) {
+  const data::Dataset dataset = testing::make_series_data();
+  Config config = small_config();
+  config.train.lr = 1e30;
+  config.train.epochs = 50;
+  config.model.norm = "none";
+  config.model.state_norm = "none";
+  const Scratch scratch;
+  EXPECT_THAT([&] { train_in(scratch.folder(), dataset, config); },
+              ThrowsMessage<io::InputError>(HasSubstr("not a finite number")));
+  EXPECT_TRUE(std::filesystem::exists(scratch / "state.safetensors"));
+}
+
+TEST(Trainer, OrderIsAPermutationThatDependsOnSeedAndEpoch) {
+  const auto order = epoch_order(1000, 3, 5);
+  auto sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::int64_t i = 0; i < 1000; ++i) ASSERT_EQ(sorted[i], i);
+  EXPECT_EQ(order, epoch_order(1000, 3, 5));
+  EXPECT_NE(order, epoch_order(1000, 3, 6));
+  EXPECT_NE(order, epoch_order(1000, 4, 5));
+}
+
+TEST(Trainer, CosineScheduleRisesThenFallsToZero) {
+  TrainConfig config;
+  config.schedule = "cosine";
+  config.epochs = 250;
+  config.warmup_epochs = 5;
+  EXPECT_EQ(schedule_factor(config, 0.0), 1e-6);
+  EXPECT_DOUBLE_EQ(schedule_factor(config, 2.5), 0.5);
+  EXPECT_DOUBLE_EQ(schedule_factor(config, 5.0), 1.0);
+  EXPECT_NEAR(schedule_factor(config, 127.5), 0.5, 1e-12);
+  EXPECT_NEAR(schedule_factor(config, 250.0), 0.0, 1e-12);
+  config.schedule = "constant";
+  EXPECT_EQ(schedule_factor(config, 3.0), 1.0);
+}
+
+}  // namespace
+}  // namespace mpssm::train
