@@ -4,6 +4,7 @@
 #include <CLI/Formatter.hpp>
 #include <string>
 
+#include "mpssm/data/registry.h"
 #include "mpssm/io/csv.h"
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
@@ -34,8 +35,9 @@ std::string preset_name(const std::string& dataset) { return dataset.substr(0, d
 
 train::Config make_config(const ConfigOptions& options) {
   train::Config config;
-  if (const char* preset = train::preset(preset_name(options.dataset))) {
-    train::apply_toml(config, preset, "configs/" + preset_name(options.dataset) + ".toml");
+  const std::string recipe = preset_name(options.dataset);
+  if (const char* preset = train::preset(recipe)) {
+    train::apply_toml(config, preset, "configs/" + recipe + ".toml");
   }
   for (const std::string& file : options.files) {
     constexpr std::int64_t kMaxConfigBytes = 1 << 20;

@@ -39,24 +39,13 @@ Examples:
   mpssm data make properties:diameter --out graphs.npz
   mpssm data import myfolder/ --out mygraph.npz)";
 
-bool is_present(const data::DatasetInfo& info, const fs::path& data_dir) {
-  data::LoadOptions options;
-  options.data_dir = data_dir;
-  const auto folders = data::data_folders(options);
-  return std::all_of(info.files.begin(), info.files.end(), [&](const data::DatasetFile& file) {
-    return std::any_of(folders.begin(), folders.end(), [&](const fs::path& folder) {
-      std::error_code error;
-      return fs::exists(folder / file.name, error) ||
-             fs::exists(folder / fs::path(file.name).filename(), error);
-    });
-  });
-}
-
 int list(const Options& options) {
+  data::LoadOptions load;
+  load.data_dir = options.data_dir;
   std::vector<std::vector<std::string>> rows = {{"name", "task", "metric", "here", ""}};
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const data::DatasetInfo& info : data::registry()) {
-    const bool here = is_present(info, options.data_dir);
+    const bool here = data::is_present(info, load);
     rows.push_back({info.name, std::string(data::to_string(info.task)), info.metric,
                     here ? "yes" : "no", info.summary});
     json.push_back({{"name", info.name},
@@ -148,6 +137,9 @@ int info(const Options& options) {
 /// make and import: whatever load() can read, written as one npz.
 int write(const Options& options) {
   const data::Dataset dataset = data::load(options.name, load_options(options));
+  if (std::holds_alternative<data::SeriesData>(dataset.content)) {
+    throw io::InputError(options.name + ": a series is used as it is, there is nothing to import");
+  }
   for (const std::string& note : dataset.notes) say("note: " + note);
   data::save_npz(options.out, dataset);
   say("wrote " + options.out);
@@ -179,6 +171,7 @@ void add_data(CLI::App& app, Action& action) {
   part->add_flag("--json", options->json, "the last line of stdout is JSON");
   part = add("info", "Sizes, splits and protocol of a dataset", info);
   part->add_option("dataset", options->name, "name or path")->required();
+  part->add_option("--target", options->target, "own tables: label column")->type_name("NAME");
   part->add_flag("--json", options->json, "the last line of stdout is JSON");
   part = add("make", "Make built-in data: board:RxC, properties:TASK[:N]", make);
   part->add_option("what", options->name, "what to make")->required();
@@ -186,7 +179,7 @@ void add_data(CLI::App& app, Action& action) {
   part->add_option("--seed", options->seed, "start of the random numbers")
       ->check(CLI::NonNegativeNumber);
   part = add("import", "Check own data and write them as one npz", write);
-  part->add_option("path", options->name, "folder with edges.csv and nodes.csv, npz or json")
+  part->add_option("path", options->name, "folder with edges.csv and nodes.csv, or an npz")
       ->required();
   part->add_option("--out", options->out, "npz file to write")->required()->type_name("FILE");
   part->add_option("--target", options->target, "label column")->type_name("NAME");

@@ -37,7 +37,8 @@ void add_config_options(CLI::App& verb, ConfigOptions& options);
 /// Defaults, then the dataset's preset, then the files, then the settings.
 train::Config make_config(const ConfigOptions& options);
 
-/// Settings of the preset, kept by kind of dataset ("board:50x50" has the preset of "board").
+/// Whose settings a dataset starts from: its own, or those of its family ("board" for
+/// "board:50x50", "traffic" for "pems-bay").
 std::string preset_name(const std::string& dataset);
 
 /// "0,2,5" or "0-9" or a mix. Throws io::InputError naming the option.

@@ -124,6 +124,7 @@ struct Dataset {
   std::string metric = {};    ///< the one that models are selected by: see train/metrics.h
   std::string protocol = {};  ///< split, label scale, mask, selection, in one line for people
   std::string source = {};    ///< file(s) read, or how it was made
+  bool is_new = false;        ///< read for a trained model: labels may be absent
   std::vector<std::string> notes = {};  ///< what a user should know, one line each
   std::variant<NodeData, GraphsData, SeriesData> content = {};
 };

@@ -70,7 +70,15 @@ graph::Graph make_graph(const std::string& where, const graph::EdgeList& edges,
   try {
     return graph::Graph::from_edges(edges, direction);
   } catch (const std::invalid_argument& error) {
-    throw io::InputError(where + ": " + error.what());
+    // In the words of a file's owner, not of the function's caller.
+    std::string message = error.what();
+    const auto replace = [&](const std::string& what, const std::string& with) {
+      const std::size_t at = message.find(what);
+      if (at != std::string::npos) message.replace(at, what.size(), with);
+    };
+    replace("Graph::from_edges: ", "");
+    replace("Direction::kDirected", "data.directed=true");
+    throw io::InputError(where + ": " + message);
   }
 }
 

@@ -146,7 +146,7 @@ Dataset load_registered(const DatasetInfo& info, const LoadOptions& options) {
 Dataset read_npz(const fs::path& path, const LoadOptions& options) {
   const io::Npz npz = io::Npz::open(path);
   if (npz.has("node_ptr")) {
-    PackedLayout layout;
+    PackedLayout layout{.is_own = true};
     if (!options.target.empty()) layout.target = options.target;
     return read_packed_npz(npz, layout, options);
   }
@@ -227,14 +227,25 @@ std::vector<std::filesystem::path> data_folders(const LoadOptions& options) {
   return folders;
 }
 
+bool is_present(const DatasetInfo& info, const LoadOptions& options) {
+  const std::vector<fs::path> folders = data_folders(options);
+  if (is_complete(locate(info.files, folders))) return true;
+  return is_complete(locate(info.alternatives, folders));
+}
+
 Dataset load(const std::string& name_or_path, const LoadOptions& options) {
-  if (const DatasetInfo* info = find_dataset(name_or_path)) return load_registered(*info, options);
-  if (is_builtin(name_or_path)) return make_builtin(name_or_path, options.make_seed);
-  if (name_or_path.empty() || !(is_file(name_or_path) || is_folder(name_or_path))) {
+  Dataset dataset;
+  if (const DatasetInfo* info = find_dataset(name_or_path)) {
+    dataset = load_registered(*info, options);
+  } else if (is_builtin(name_or_path)) {
+    dataset = make_builtin(name_or_path, options.make_seed);
+  } else if (is_file(name_or_path) || is_folder(name_or_path)) {
+    dataset = read_path(name_or_path, options);
+    dataset.name = name_of(name_or_path);
+  } else {
     fail_unknown(name_or_path);
   }
-  Dataset dataset = read_path(name_or_path, options);
-  dataset.name = name_of(name_or_path);
+  dataset.is_new = options.columns != nullptr;
   return dataset;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mpssm/data/dataset.h"
+#include "mpssm/data/registry.h"
 
 namespace mpssm::data {
 
@@ -30,6 +31,7 @@ struct LoadOptions {
   /// absent (NaN and kNone).
   const std::vector<Column>* columns = nullptr;
   const std::vector<std::string>* class_names = nullptr;
+  std::int64_t num_targets = 1;  ///< with `columns`: numbers per graph or node, if not in the file
 };
 
 /// A registered name ("minesweeper"), a built-in one with its size ("board:100x100",
@@ -41,6 +43,10 @@ Dataset load(const std::string& name_or_path, const LoadOptions& options = {});
 /// Folders that are looked into for registered files, in order: options.data_dir, $MPSSM_DATA,
 /// ./data, ../shared/data, $XDG_CACHE_HOME/mpssm (or ~/.cache/mpssm).
 std::vector<std::filesystem::path> data_folders(const LoadOptions& options = {});
+
+/// Whether the files of a registered dataset are in one of these folders; a fallback does not
+/// count.
+bool is_present(const DatasetInfo& info, const LoadOptions& options = {});
 
 /// Writes a dataset as one .npz that load() reads back to the same (node data and packed graphs;
 /// features as they are, without the columns they came from). Throws io::InputError for series.

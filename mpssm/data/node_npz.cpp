@@ -127,7 +127,7 @@ void read_splits(const io::Npz& npz, const LoadOptions& options, Dataset& datase
     read_masks(npz, data);
     dataset.protocol = std::to_string(data.splits.size()) + " stored split(s)";
   } else if (predicting) {
-    data.splits = {std::vector<Part>(data.target.size(), Part::kNone)};
+    data.splits = {all_labelled_in_test(data.target)};
   } else {
     data.splits = {random_split(where, classes_of(data), options.split_seed)};
     dataset.protocol =

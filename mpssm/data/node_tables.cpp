@@ -33,7 +33,7 @@ std::size_t need_column(const io::CsvTable& table, const std::string& name, cons
   const std::string_view near = nearest(name, names);
   throw io::InputError(shown(table.path) + ": expected a column '" + io::printable(name) +
                        "', got " + header_of(table) +
-                       (near.empty() ? "" : "; did you mean '" + io::printable(near) + "'?") +
+                       (near.empty() ? "" : " (did you mean '" + io::printable(near) + "'?)") +
                        advice);
 }
 
@@ -164,7 +164,9 @@ void read_split(const io::CsvTable& table, const LoadOptions& options, Dataset& 
   if (column) {
     for (std::size_t row = 0; row < split.size(); ++row) split[row] = part_at(table, row, *column);
     dataset.protocol = "split by column 'split'";
-  } else if (!predicting) {
+  } else if (predicting) {
+    split = all_labelled_in_test(data.target);
+  } else {
     split = random_split(where, classes_of(data), options.split_seed);
     dataset.protocol =
         "random 50/25/25 split of the labelled nodes, seed " + std::to_string(options.split_seed);
@@ -186,7 +188,7 @@ Dataset read_node_tables(const std::filesystem::path& nodes, const std::filesyst
   data.target_name = options.target.empty() ? "label" : options.target;
   auto label_column = table.column(data.target_name);
   if (!label_column && options.columns == nullptr) {
-    label_column = need_column(table, data.target_name, "; name the label column with --target");
+    label_column = need_column(table, data.target_name, "; data.target names the label column");
   }
 
   std::vector<std::size_t> features;

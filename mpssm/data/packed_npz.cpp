@@ -17,6 +17,7 @@ namespace mpssm::data {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
+constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
 
 std::string array_of(const io::Npz& npz, std::string_view array) {
   return shown(npz.path()) + ": array '" + io::printable(array) + "'";
@@ -223,12 +224,21 @@ std::vector<std::string> name_targets(const io::Npz& npz, const PackedLayout& la
 Task read_targets(const io::Npz& npz, const PackedLayout& layout, const LoadOptions& options,
                   GraphsData& data) {
   const std::string& name = layout.target;
+  if (!npz.has(name) && options.columns != nullptr) {
+    const Task task = options.task.value_or(Task::kGraphRegression);
+    data.target.rows = task == Task::kNodeRegression ? data.node_ptr.back() : data.num_graphs();
+    data.target.columns = options.num_targets;
+    data.target.values.assign(static_cast<std::size_t>(data.target.rows * data.target.columns),
+                              kNoLabel);
+    data.target_names = name_targets(npz, layout, data.target.columns);
+    return task;
+  }
   if (!npz.has(name)) {
     std::string found;
     for (const std::string& array : npz.names()) found += (found.empty() ? "" : ", ") + array;
     throw io::InputError(shown(npz.path()) + ": expected labels in an array '" +
                          io::printable(name) + "', got " + io::printable(found, 200) +
-                         "; name the array with --target");
+                         "; data.target names the array");
   }
   const Target target = read_target(npz, name, data);
   std::optional<Task> wanted = options.task;
@@ -250,6 +260,8 @@ void read_split(const io::Npz& npz, const LoadOptions& options, Dataset& dataset
       data.part.push_back(static_cast<Part>(parts[g]));
     }
     dataset.protocol = "stored split";
+  } else if (options.columns != nullptr) {
+    data.part.assign(static_cast<std::size_t>(data.num_graphs()), Part::kTest);
   } else {
     const std::vector<std::int32_t> one_class(static_cast<std::size_t>(data.num_graphs()), 0);
     data.part = random_split(shown(npz.path()), one_class, options.split_seed);
@@ -259,9 +271,15 @@ void read_split(const io::Npz& npz, const LoadOptions& options, Dataset& dataset
   if (options.columns == nullptr) check_parts(shown(npz.path()), data.part, "graph");
 }
 
-double read_scale(const io::Npz& npz, const PackedLayout& layout, const GraphsData& data) {
+double read_scale(const io::Npz& npz, const PackedLayout& layout, Task task,
+                  const GraphsData& data) {
   if (layout.scale_by_train_maximum) return train_maximum(data);
-  if (!npz.has("label_scale")) return 1.0;
+  if (!npz.has("label_scale")) {
+    // Own labels may have any size; networks start near 1.
+    float largest = 0.0f;
+    for (const float value : data.target.values) largest = std::max(largest, std::abs(value));
+    return layout.is_own && task != Task::kGraphLabels && largest > 0.0f ? largest : 1.0;
+  }
   const float scale = npz.floats("label_scale", Shape{1})[0];
   if (scale > 0.0f) return scale;
   throw io::InputError(array_of(npz, "label_scale") + ": expected a number above 0, got " +
@@ -293,7 +311,7 @@ Dataset read_packed_npz(const io::Npz& npz, const PackedLayout& layout,
   dataset.task = read_targets(npz, layout, options, data);
   dataset.metric = read_metric(npz, dataset.task);
   read_split(npz, options, dataset, data);
-  data.label_scale = read_scale(npz, layout, data);
+  data.label_scale = read_scale(npz, layout, dataset.task, data);
   if (!has_both_directions(data)) {
     dataset.notes.push_back(shown(npz.path()) +
                             ": edges are not all listed in both directions: messages run one way");

@@ -26,6 +26,7 @@ struct PackedLayout {
   std::string target = "labels";
   std::vector<std::int32_t> vocabulary = {};  ///< of the codes; empty: stored, or as found
   bool scale_by_train_maximum = false;
+  bool is_own = false;  ///< not a registered file: labels are scaled by the largest
   std::vector<std::string> target_names = {};
 };
 /// Many graphs as arrays: node_ptr, edge_ptr, edge_src, edge_dst, features or codes, split, target.

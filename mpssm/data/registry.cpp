@@ -10,8 +10,8 @@ namespace mpssm::data {
 namespace {
 
 constexpr const char* kGppProtocol =
-    "fixed split 5120/640/1280; labels divided by the largest of train; log10 of the mean of batch "
-    "MSE; best validation epoch";
+    "fixed split 5120/640/1280; labels divided by the largest of train; log10 of the MSE, averaged "
+    "in each graph first; best validation epoch";
 constexpr const char* kTemporalProtocol =
     "first 90 % of the windows train (their last ninth val), the rest test; MSE on values as "
     "stored; best validation epoch";
@@ -25,6 +25,7 @@ DatasetInfo property(const char* name, Task task, const char* summary, const cha
       "the generator of GitHub lukecavabarrett/pna, multitask_benchmark/datasets_generation (seed "
       "1234, sizes 25 to 34), as packed arrays"};
   return {.name = name,
+          .family = "properties",
           .task = task,
           .metric = "log10_mse",
           .summary = summary,
@@ -37,6 +38,7 @@ DatasetInfo heterophilous(const char* name, const char* file, Task task, const c
                           const char* sha256) {
   const bool is_binary = task == Task::kNodeBinary;
   return {.name = name,
+          .family = "heterophilous",
           .task = task,
           .metric = is_binary ? "roc_auc" : "accuracy",
           .summary = summary,
@@ -51,6 +53,7 @@ DatasetInfo temporal(const char* name, const char* summary, DatasetFile file,
   file.source = "GitHub benedekrozemberczki/pytorch_geometric_temporal, dataset/" +
                 file.name.substr(file.name.find('/') + 1);
   return {.name = name,
+          .family = "temporal",
           .task = Task::kForecast,
           .metric = "mse",
           .summary = summary,
@@ -62,6 +65,7 @@ DatasetInfo temporal(const char* name, const char* summary, DatasetFile file,
 DatasetInfo traffic(const char* name, const char* summary, std::vector<DatasetFile> files,
                     const char* fallback) {
   return {.name = name,
+          .family = "traffic",
           .task = Task::kForecast,
           .metric = "mae",
           .summary = summary,
@@ -73,6 +77,7 @@ DatasetInfo traffic(const char* name, const char* summary, std::vector<DatasetFi
 DatasetInfo peptides(const char* name, Task task, const char* summary, const char* protocol,
                      DatasetFile file) {
   return {.name = name,
+          .family = "peptides",
           .task = task,
           .metric = task == Task::kGraphLabels ? "average_precision" : "mae",
           .summary = summary,

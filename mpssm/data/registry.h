@@ -20,6 +20,7 @@ struct DatasetFile {
 
 struct DatasetInfo {
   std::string name;
+  std::string family;  ///< of datasets that share a recipe; see configs/
   Task task;
   std::string metric;
   std::string summary;             ///< one line

@@ -117,6 +117,10 @@ SeriesProtocol traffic_protocol() { return {.lags = 12, .horizon = 12, .null_val
 Dataset finish_series(const std::filesystem::path& path, SeriesData series,
                       const SeriesProtocol& protocol, const LoadOptions& options) {
   const std::int64_t own_lags = series.num_steps >= kLongSeries ? 12 : 4;
+  if (options.task && *options.task != Task::kForecast) {
+    throw io::InputError(shown(path) + ": a series is for task forecast, got " +
+                         std::string(to_string(*options.task)));
+  }
   series.lags = options.lags.value_or(protocol.lags > 0 ? protocol.lags : own_lags);
   series.horizon = options.horizon.value_or(protocol.horizon);
   series.rule = protocol.rule;
@@ -129,7 +133,8 @@ Dataset finish_series(const std::filesystem::path& path, SeriesData series,
   try {
     dataset.protocol = describe(series);
   } catch (const io::InputError& error) {
-    throw io::InputError(shown(path) + ": " + error.what());
+    // One window is enough to forecast from.
+    if (options.columns == nullptr) throw io::InputError(shown(path) + ": " + error.what());
   }
   dataset.content = std::move(series);
   return dataset;

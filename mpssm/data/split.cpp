@@ -94,6 +94,12 @@ std::vector<Part> random_split(const std::string& where, std::span<const std::in
   return split;
 }
 
+std::vector<Part> all_labelled_in_test(std::span<const float> target) {
+  std::vector<Part> parts;
+  for (const float value : target) parts.push_back(std::isnan(value) ? Part::kNone : Part::kTest);
+  return parts;
+}
+
 void check_splits(const std::string& where, NodeData& data, std::vector<std::string>& notes) {
   const std::vector<std::int32_t> class_of = classes_of(data);
   const std::size_t num_classes = std::max<std::size_t>(data.class_names.size(), 1);

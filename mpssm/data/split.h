@@ -19,6 +19,9 @@ std::vector<std::int32_t> classes_of(const NodeData& data);
 std::vector<Part> random_split(const std::string& where, std::span<const std::int32_t> class_of,
                                std::uint64_t seed);
 
+/// For data that a trained model is applied to: every sample with a label counts as test.
+std::vector<Part> all_labelled_in_test(std::span<const float> target);
+
 /// Takes nodes without a label out of their parts, then throws io::InputError if a part is empty or
 /// a class is missing in train. Adds a note where val or test of two classes has one only.
 void check_splits(const std::string& where, NodeData& data, std::vector<std::string>& notes);

@@ -89,7 +89,7 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("data.lags", data.lags, "series: steps seen (0: the dataset's)");
   visit("data.horizon", data.horizon, "series: steps predicted (0: the dataset's)");
   visit("data.train_ratio", data.train_ratio,
-        "series: share before the test part (0: the dataset's)");
+        "series: share of the training part (0: the dataset's)");
   visit("data.split_seed", data.split_seed, "of the random split of data that has none");
   visit("data.make_seed", data.make_seed, "of built-in data");
   auto& model = config.model;

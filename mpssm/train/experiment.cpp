@@ -93,6 +93,15 @@ data::Task task_of(const ModelFile& file, const std::string& origin) {
   }
 }
 
+/// Numbers that a model gives per sample: rows of the last weight of its readout.
+std::int64_t outputs_of(const Weights& weights) {
+  std::int64_t outputs = 1;
+  for (const auto& [name, weight] : weights) {  // sorted: the last layer comes last
+    if (name.starts_with("readout") && weight.dim() == 2) outputs = weight.size(0);
+  }
+  return outputs;
+}
+
 std::string metric_of(const Config& config, const data::Dataset& dataset) {
   if (config.train.metric == "auto") return dataset.metric;
   const std::vector<std::string> known = [&]() -> std::vector<std::string> {
@@ -104,10 +113,9 @@ std::string metric_of(const Config& config, const data::Dataset& dataset) {
       case data::Task::kGraphLabels:
         return {"average_precision", "loss"};
       case data::Task::kGraphRegression:
-        return {"mse", "log10_mse", "mae", "rmse", "loss"};
       case data::Task::kNodeRegression:
       case data::Task::kForecast:
-        return {"mse", "mae", "rmse", "loss"};
+        return {"mse", "mae", "rmse", "loss", dataset.metric};
     }
     return {};
   }();
@@ -148,6 +156,11 @@ Experiment set_up(const Config& config, const fs::path& data_dir) {
   if (data::find_dataset(config.data.name) == nullptr && !data::is_builtin(config.data.name)) {
     experiment.config.data.name = fs::weakly_canonical(config.data.name).string();
   }
+  if (const auto* series = std::get_if<data::SeriesData>(&experiment.dataset->content)) {
+    // A new series may have another length, and with it other defaults.
+    experiment.config.data.lags = series->lags;
+    experiment.config.data.horizon = series->horizon;
+  }
   experiment.metric = metric_of(config, *experiment.dataset);
   experiment.problem = make_problem(*experiment.dataset, experiment.config);
   ops::ensure_runtime();
@@ -180,6 +193,7 @@ Experiment reopen(const fs::path& run, const fs::path& data_dir,
     options.columns = &learned.columns;
     options.class_names = &learned.class_names;
     options.task = task;
+    options.num_targets = outputs_of(file.weights);
   }
   experiment.dataset = std::make_unique<data::Dataset>(
       data::load(new_data ? *new_data : experiment.config.data.name, options));

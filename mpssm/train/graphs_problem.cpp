@@ -40,10 +40,11 @@ class GraphsProblem final : public Problem {
         data_(std::get<data::GraphsData>(dataset.content)),
         gso_(operator_of(data_, config.model.gso)),
         scale_(learned != nullptr ? learned->label_scale : data_.label_scale),
+        metrics_are_scaled_(dataset.metric == "log10_mse"),
         batch_(config.train.batch),
         use_mae_(config.train.loss == "mae" ||
                  (config.train.loss == "auto" && dataset.metric == "mae")) {
-    if (config.data.split != 0) {
+    if (config.data.split != 0 && !dataset.is_new) {
       throw io::InputError("data.split: " + dataset.name + " has split 0 only, got " +
                            std::to_string(config.data.split));
     }
@@ -92,8 +93,12 @@ class GraphsProblem final : public Problem {
   Metrics evaluate(nn::GraphModule& model, Part part) const override {
     const std::vector<std::int64_t>& graphs = graphs_[static_cast<std::size_t>(part)];
     double loss = 0.0;
-    const torch::Tensor output = predict(model, graphs, &loss);
-    const torch::Tensor target = targets(graphs);
+    torch::Tensor output = predict(model, graphs, &loss);
+    torch::Tensor target = targets(graphs);
+    if (!metrics_are_scaled_ && scale_ != 1.0) {
+      output = output * scale_;
+      target = target * scale_;
+    }
     const auto count = static_cast<double>(graphs.size());
     Metrics metrics;
     metrics["loss"] = loss / count;
@@ -108,13 +113,17 @@ class GraphsProblem final : public Problem {
     if (is_node_level()) metrics["mse"] = mean_over_graphs(output, target, graphs);
     metrics["rmse"] = std::sqrt(metrics["mse"]);
     metrics["log10_mse"] = std::log10(metrics["mse"]);
-    if (scale_ != 1.0) metrics["log10_mse_raw"] = metrics["log10_mse"] + 2.0 * std::log10(scale_);
+    if (metrics_are_scaled_)
+      metrics["log10_mse_raw"] = metrics["log10_mse"] + 2.0 * std::log10(scale_);
     return metrics;
   }
 
   void write_predictions(nn::GraphModule& model, const io::Sink& sink) const override {
     std::string header = is_node_level() ? "graph,node,split" : "graph,split";
-    for (const std::string& name : data_.target_names) header += "," + io::csv_cell(name);
+    const bool has_labels = !std::isnan(data_.target.values.front());
+    if (has_labels) {
+      for (const std::string& name : data_.target_names) header += "," + io::csv_cell(name);
+    }
     for (const std::string& name : data_.target_names) {
       const bool yes_no = task_ == data::Task::kGraphLabels;
       header += "," + io::csv_cell(yes_no ? "p(" + name + ")" : "predicted_" + name);
@@ -137,7 +146,9 @@ class GraphsProblem final : public Problem {
           if (is_node_level()) text += std::to_string(i) + ",";
           text += data::to_string(data_.part[g]);
           const std::int64_t first = is_node_level() ? data_.node_ptr[g] + i : g;
-          append_numbers(text, data_.target.values.data() + first * columns, columns);
+          if (has_labels) {
+            append_numbers(text, data_.target.values.data() + first * columns, columns);
+          }
           append_numbers(text, row, columns);
           text += "\n";
         }
@@ -262,6 +273,7 @@ class GraphsProblem final : public Problem {
   const data::GraphsData& data_;
   graph::Gso gso_;
   double scale_;
+  bool metrics_are_scaled_;  // published on divided labels; else on the labels as they are
   std::int64_t batch_;
   bool use_mae_;
   std::array<std::vector<std::int64_t>, 3> graphs_;

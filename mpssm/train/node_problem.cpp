@@ -39,7 +39,9 @@ class NodeProblem final : public Problem {
         class_names_(learned != nullptr ? learned->class_names : data_.class_names),
         gso_(graph::make_gso(data_.graph, {.kind = graph::gso_kind_from_name(config.model.gso)})),
         x_(tensor_of(data_.features)) {
-    if (data_.splits.empty()) return;  // new data, to be predicted only
+    const bool has_labels = std::any_of(data_.target.begin(), data_.target.end(),
+                                        [](float y) { return !std::isnan(y); });
+    if (!has_labels) return;  // new data, to be predicted only
     const auto num_splits = static_cast<std::int64_t>(data_.splits.size());
     if (config.data.split >= num_splits) {
       throw io::InputError("data.split: " + dataset.name + " has splits 0 to " +
@@ -53,8 +55,8 @@ class NodeProblem final : public Problem {
     }
     // Of new data without a split, all that is labelled is there to test on.
     const bool all_test =
-        learned != nullptr && std::all_of(split_->begin(), split_->end(),
-                                          [](Part part) { return part == Part::kNone; });
+        learned != nullptr &&
+        std::all_of(split_->begin(), split_->end(), [](Part part) { return part == Part::kNone; });
     for (const Part part : {Part::kTrain, Part::kVal, Part::kTest}) {
       Rows& rows = rows_[static_cast<std::size_t>(part)];
       for (std::int64_t i = 0; i < num_nodes(); ++i) {
@@ -64,6 +66,7 @@ class NodeProblem final : public Problem {
       rows.weight = weights_of(rows.nodes, part == Part::kTrain && config.train.class_weights);
     }
     use_mae_ = config.train.loss == "mae";
+    if (task_ == data::Task::kNodeRegression) set_scale(learned);
   }
 
   void shape_model(nn::ModelOptions& options) const override {
@@ -79,7 +82,7 @@ class NodeProblem final : public Problem {
   std::int64_t num_train() const override { return 1; }
 
   torch::Tensor loss(nn::GraphModule& model, std::span<const std::int64_t>) const override {
-    return loss_of(model.forward(x_, gso_), Part::kTrain);
+    return loss_of(predict(model), Part::kTrain);
   }
 
   Metrics evaluate(nn::GraphModule& model, Part part) const override {
@@ -88,7 +91,7 @@ class NodeProblem final : public Problem {
       throw io::InputError(name_ + ": expected labelled nodes in " +
                            std::string(data::to_string(part)) + ", got none");
     }
-    const torch::Tensor output = model.forward(x_, gso_);
+    const torch::Tensor output = predict(model);
     Metrics metrics;
     metrics["loss"] = loss_of(output, part).item<double>();
     if (is_multiclass()) {
@@ -111,7 +114,7 @@ class NodeProblem final : public Problem {
   }
 
   void write_predictions(nn::GraphModule& model, const io::Sink& sink) const override {
-    const torch::Tensor output = model.forward(x_, gso_);
+    const torch::Tensor output = predict(model);
     const bool is_regression = task_ == data::Task::kNodeRegression;
     std::string text = "id";
     if (split_ != nullptr) text += ",split," + io::csv_cell(data_.target_name);
@@ -142,7 +145,7 @@ class NodeProblem final : public Problem {
   }
 
   Preprocessing preprocessing() const override {
-    return {.columns = data_.columns, .class_names = class_names_};
+    return {.columns = data_.columns, .class_names = class_names_, .mean = mean_, .scale = scale_};
   }
 
  private:
@@ -150,6 +153,29 @@ class NodeProblem final : public Problem {
   std::int64_t num_classes() const { return static_cast<std::int64_t>(class_names_.size()); }
   bool is_multiclass() const { return task_ == data::Task::kNodeClasses; }
   bool is_labelled(std::int64_t i) const { return !std::isnan(data_.target[i]); }
+
+  /// Networks start near 0 and 1; labels may lie anywhere.
+  void set_scale(const Preprocessing* learned) {
+    if (learned != nullptr) {
+      mean_ = learned->mean;
+      scale_ = learned->scale;
+      return;
+    }
+    const std::vector<std::int64_t>& nodes = rows_[0].nodes;
+    double sum = 0.0;
+    double squares = 0.0;
+    for (const std::int64_t i : nodes) sum += data_.target[i];
+    mean_ = sum / static_cast<double>(nodes.size());
+    for (const std::int64_t i : nodes) squares += std::pow(data_.target[i] - mean_, 2);
+    const double deviation = std::sqrt(squares / static_cast<double>(nodes.size()));
+    scale_ = deviation > 0.0 ? deviation : 1.0;
+  }
+
+  /// Of a regression, on the scale of the labels; of a classification, logits.
+  torch::Tensor predict(nn::GraphModule& model) const {
+    const torch::Tensor output = model.forward(x_, gso_);
+    return mean_ == 0.0 && scale_ == 1.0 ? output : output * scale_ + mean_;
+  }
 
   std::vector<std::int64_t> true_classes(const std::vector<std::int64_t>& nodes) const {
     std::vector<std::int64_t> classes;
@@ -216,7 +242,7 @@ class NodeProblem final : public Problem {
       each = at::binary_cross_entropy_with_logits(output.squeeze(1), target_, {}, {},
                                                   at::Reduction::None);
     } else {
-      const torch::Tensor difference = output.squeeze(1) - target_;
+      const torch::Tensor difference = (output.squeeze(1) - target_) / scale_;
       each = use_mae_ ? difference.abs() : difference.square();
     }
     return ordered_sum(each * weight);
@@ -232,6 +258,8 @@ class NodeProblem final : public Problem {
   torch::Tensor target_;
   std::array<Rows, 3> rows_;
   bool use_mae_ = false;
+  double mean_ = 0.0;  // of the labels of a regression
+  double scale_ = 1.0;
 };
 
 }  // namespace

@@ -39,12 +39,17 @@ Preprocessing scale_of(const data::SeriesData& data, const data::WindowSplit& sp
   return {.mean = mean, .scale = deviation > 0.0 ? deviation : 1.0};
 }
 
+/// For data that a trained model is applied to.
+data::WindowSplit all_windows_in_test(const data::SeriesData& data) {
+  return {0, 0, std::max<std::int64_t>(data.num_steps - data.lags - data.horizon + 1, 0)};
+}
+
 class SeriesProblem final : public Problem {
  public:
   SeriesProblem(const data::Dataset& dataset, const Config& config, const Preprocessing* learned)
       : data_(std::get<data::SeriesData>(dataset.content)),
         gso_(graph::make_gso(data_.graph, {.kind = graph::gso_kind_from_name(config.model.gso)})),
-        split_(data::window_split(data_)),
+        split_(dataset.is_new ? all_windows_in_test(data_) : data::window_split(data_)),
         scale_(learned != nullptr ? *learned : scale_of(data_, split_)),
         batch_(config.train.batch),
         use_mae_(config.train.loss == "mae" ||
@@ -103,6 +108,11 @@ class SeriesProblem final : public Problem {
 
   Metrics evaluate(nn::GraphModule& model, Part part) const override {
     const std::vector<std::int64_t> windows = windows_of(part);
+    if (windows.empty()) {
+      throw io::InputError("a series of " + std::to_string(data_.num_steps) +
+                           " steps has no window to evaluate; " +
+                           std::to_string(data_.lags + data_.horizon) + " steps make one");
+    }
     std::vector<torch::Tensor> outputs;
     for_batches(windows, [&](Samples some) { outputs.push_back(forecast(model, some)); });
     return forecast_metrics(torch::cat(outputs), targets(windows), data_.null_value, use_mae_);

@@ -148,10 +148,11 @@ class Run {
 
   /// Keeps the weights if they are the best so far; lowers the learning rate on a plateau.
   bool select(const Metrics& val) {
-    const double value = val.at(job_.metric);
-    // The first evaluation is kept whatever it is, so that there always is a best model.
+    double value = val.at(job_.metric);
+    // Not defined on this validation part (one class only, say): the loss decides.
+    if (std::isnan(value)) value = higher_is_better_ ? -val.at("loss") : val.at("loss");
     const bool is_better =
-        !position_.has_best || std::isnan(position_.best_value) ||
+        !position_.has_best ||
         (higher_is_better_ ? value > position_.best_value : value < position_.best_value);
     if (is_better) {
       position_.has_best = true;

@@ -4,7 +4,6 @@
 nothing behind."""
 
 import json
-import os
 import resource
 import shutil
 import signal
@@ -514,8 +513,8 @@ class BadRuns(BadInput):
         program.write_npz(self.folder / "wide.npz", program.graph_arrays(features=3))
         self.refuse(["predict", "arrays", "wide.npz", "--out", "p.csv"], "wide", "2 features", "got 3")
         program.write_npz(self.folder / "s.npz", program.series_arrays())
-        self.refuse(["predict", "arrays", "s.npz", "--out", "p.csv"], "s: ", "node_binary", "forecast")
-        self.refuse(["evaluate", "arrays", "s.npz"], "s: ", "node_binary", "forecast")
+        self.refuse(["predict", "arrays", "s.npz", "--out", "p.csv"], "s.npz", "node_binary", "forecast")
+        self.refuse(["evaluate", "arrays", "s.npz"], "s.npz", "node_binary", "forecast")
         self.refuse(["predict", "arrays", "properties:sssp:8", "--out", "p.csv"], "node_binary", "node_regression")
         self.refuse(["predict", "arrays", "absent.npz", "--out", "p.csv"], "'absent.npz'")
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from program import PROGRAM
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "kill_resume"
-TRAINING = ["board:10x10", "--set", "train.epochs=600", "--set", "model.channels=16", "--set",
+TRAINING = ["board:10x10", "--set", "train.epochs=300", "--set", "model.channels=16", "--set",
             "train.checkpoint_seconds=0.05"]
 
 
 class KillResume(unittest.TestCase):
     def run_tool(self, *args):
-        return subprocess.run([sys.executable, TOOL, "--program", PROGRAM, *args], capture_output=True, text=True)
+        command = [sys.executable, TOOL, "--program", PROGRAM, *args]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
     def test_three_killed_runs_end_like_the_unbroken_one(self):
         run = self.run_tool("--times", "3", "--", *TRAINING)

@@ -10,8 +10,8 @@
 namespace mpssm::data {
 namespace {
 
-using testing::message_of;
 using ::testing::HasSubstr;
+using testing::message_of;
 
 TEST(Task, NamesGoBothWays) {
   for (const Task task : {Task::kNodeBinary, Task::kNodeClasses, Task::kNodeRegression,

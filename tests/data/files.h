@@ -18,6 +18,7 @@
 #include "mpssm/data/load.h"
 #include "mpssm/io/error.h"
 #include "mpssm/io/npz.h"
+
 #include "tests/support/scratch.h"
 
 namespace mpssm::testing {

@@ -108,7 +108,7 @@ TEST_F(NodeNpz, EdgesOutOfRangeAreNamedWithTheirPosition) {
 TEST_F(NodeNpz, WeightsMustFitTheEdges) {
   EXPECT_THAT(message_of("weights", floats({1, 2})), HasSubstr("'weights'"));
   EXPECT_THAT(message_of("weights", testing::array<double>(
-                                       {1, 2, 3, 4, std::numeric_limits<double>::infinity()})),
+                                        {1, 2, 3, 4, std::numeric_limits<double>::infinity()})),
               HasSubstr("finite weight"));
 }
 
@@ -141,7 +141,8 @@ TEST_F(NodeNpz, MasksMustBeZeroOrOne) {
 }
 
 TEST_F(NodeNpz, MasksOfAnotherShapeAreRefused) {
-  EXPECT_THAT(message_of("val_masks", integers({0, 0, 1, 1, 0, 0}, {1, 6})), HasSubstr("val_masks"));
+  EXPECT_THAT(message_of("val_masks", integers({0, 0, 1, 1, 0, 0}, {1, 6})),
+              HasSubstr("val_masks"));
   EXPECT_THAT(message_of("train_masks", integers({}, {0, 6})), HasSubstr("at least one split"));
   EXPECT_THAT(complaint_without("test_masks"), HasSubstr("test_masks"));
 }
@@ -168,8 +169,8 @@ TEST_F(NodeNpz, NoNodesAreRefused) {
 
 TEST_F(NodeNpz, FeaturesMustBeFinite) {
   EXPECT_THAT(message_of("node_features", floats({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
-                                                 std::numeric_limits<float>::quiet_NaN()},
-                                                {6, 2})),
+                                                  std::numeric_limits<float>::quiet_NaN()},
+                                                 {6, 2})),
               HasSubstr("node_features"));
 }
 

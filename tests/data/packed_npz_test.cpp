@@ -40,7 +40,7 @@ class PackedNpz : public ::testing::Test {
     return load_arrays(arrays, options);
   }
   std::string message_of(const std::string& name, const io::Array& array,
-                        const LoadOptions& options = {}) {
+                         const LoadOptions& options = {}) {
     return testing::message_of([&] { load_with(name, array, options); });
   }
 
@@ -114,7 +114,8 @@ TEST_F(PackedNpz, PointersMustNotFall) {
 TEST_F(PackedNpz, PointersMustEndAtTheArrays) {
   EXPECT_THAT(message_of("edge_ptr", integers({0, 2, 6, 7})), HasSubstr("edge_src"));
   EXPECT_THAT(message_of("node_ptr", integers({0, 2, 5, 9})), HasSubstr("node_features"));
-  EXPECT_THAT(message_of("node_ptr", integers({0, 2, 5, std::int64_t{1} << 62})), HasSubstr("node"));
+  EXPECT_THAT(message_of("node_ptr", integers({0, 2, 5, std::int64_t{1} << 62})),
+              HasSubstr("node"));
 }
 
 TEST_F(PackedNpz, PointersMustBeEquallyMany) {
@@ -211,9 +212,8 @@ TEST_F(PackedNpz, CodesComeBackFromAFile) {
 
 TEST(SaveNpz, NodeDataComesBackFromAFile) {
   const Scratch folder;
-  folder.put(
-      "t/nodes.csv",
-      "id,x,label,split\n\"a,1\",1,\xc3\xa9t\xc3\xa9,0\nb,2,v,0\nc,3,v,1\nd,4,v,2\ne,4,,\n");
+  folder.put("t/nodes.csv",
+             "id,x,label,split\n\"a,1\",1,\xc3\xa9t\xc3\xa9,0\nb,2,v,0\nc,3,v,1\nd,4,v,2\ne,4,,\n");
   folder.put("t/edges.csv", "src,dst,weight\n\"a,1\",b,0.1\nc,b,0.3\nd,d,-7\n");
   for (const bool directed : {false, true}) {
     const Dataset made = load(folder / "t", {.task = Task::kNodeClasses, .directed = directed});

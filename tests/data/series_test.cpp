@@ -143,8 +143,8 @@ TEST_F(Series, ValuesOfAnotherShapeAreRefused) {
 
 TEST_F(Series, TimeOfDayMustBeInRange) {
   EXPECT_THAT(message_of({{"x", ramp(50, 2)},
-                         {"edges", integers({0, 1}, {1, 2})},
-                         {"time_in_day", floats(std::vector<float>(50, 1.0f))}}),
+                          {"edges", integers({0, 1}, {1, 2})},
+                          {"time_in_day", floats(std::vector<float>(50, 1.0f))}}),
               AllOf(HasSubstr("'time_in_day': [0]"), HasSubstr("[0, 1)")));
 }
 

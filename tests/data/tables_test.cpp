@@ -31,7 +31,7 @@ class Tables : public ::testing::Test {
     return load(folder_ / "people", options);
   }
   std::string message_of(const std::string& nodes, const std::string& edges = kEdges,
-                        const LoadOptions& options = {}) {
+                         const LoadOptions& options = {}) {
     return testing::message_of([&] { load_tables(nodes, edges, options); });
   }
 
@@ -79,7 +79,7 @@ TEST_F(Tables, AreAlsoFoundByTheirFiles) {
   load_tables(kNodes);
   EXPECT_EQ(nodes_of(load(folder_ / "people/nodes.csv")).graph.num_edges(), 3);
   EXPECT_EQ(nodes_of(load(folder_ / "people/edges.csv")).graph.num_edges(), 3);
-  EXPECT_EQ(load((folder_ / "people") + "/").name, "people");
+  EXPECT_EQ(load((folder_ / "people/").string()).name, "people");
 }
 
 TEST_F(Tables, EdgesMayHaveWeightsAndOneDirection) {
@@ -236,7 +236,7 @@ TEST_F(Tables, NanAndInfinityAreRefused) {
 
 TEST_F(Tables, NumbersTooLargeForFloatsAreRefused) {
   EXPECT_THAT(message_of("id,x,label,split\na,1e200,1,0\nb,1,2,0\nc,1,2,1\nd,1,2,2\n", kEdges,
-                        {.standardise = false}),
+                         {.standardise = false}),
               AllOf(HasSubstr("nodes.csv:2"), HasSubstr("fits 32 bits")));
   EXPECT_THAT(message_of("id,x,label\na,1e300,u\nb,-1e300,v\nc,1,u\nd,1,v\n"),
               HasSubstr("can be standardised"));
@@ -286,7 +286,7 @@ TEST_F(Tables, ImpossibleTaskIsRefused) {
   EXPECT_THAT(message_of(text, kEdges, {.task = Task::kForecast}),
               AllOf(HasSubstr("task forecast"), HasSubstr("2 classes")));
   EXPECT_THAT(message_of(nodes_with_labels({"u", "v", "w", "v", "u", "w"}), kEdges,
-                        {.task = Task::kNodeBinary}),
+                         {.task = Task::kNodeBinary}),
               HasSubstr("3 classes"));
 }
 

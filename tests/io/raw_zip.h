@@ -18,6 +18,8 @@
 
 namespace mpssm::testing {
 
+using namespace mpssm::io;
+
 // One member of a zip archive whose headers may lie.
 struct Member {
   std::string name;

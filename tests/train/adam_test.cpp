@@ -12,8 +12,7 @@ namespace {
 
 torch::nn::Sequential make_net() {
   torch::manual_seed(7);
-  return torch::nn::Sequential(torch::nn::Linear(5, 8), torch::nn::Tanh(),
-                               torch::nn::Linear(8, 3));
+  return torch::nn::Sequential(torch::nn::Linear(5, 8), torch::nn::Tanh(), torch::nn::Linear(8, 3));
 }
 
 template <typename Step>

@@ -5,10 +5,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/io/error.h"
 #include "mpssm/io/safetensors.h"
+
 #include "tests/support/scratch.h"
 
 namespace mpssm::train {

@@ -5,22 +5,24 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/io/error.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/train/metrics.h"
+
 #include "tests/train/small_data.h"
 
 namespace mpssm::train {
 namespace {
 
 using data::Part;
+using ::testing::HasSubstr;
 using testing::make_board_data;
 using testing::make_graphs_data;
 using testing::make_series_data;
 using testing::small_config;
-using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 /// A model whose output is the same for every node, graph and window: what metrics should be is
@@ -201,7 +203,8 @@ TEST(SeriesProblem, PredictsOnTheOriginalScaleAndMasksNulls) {
   for (std::int64_t w = 0; w < split.val; ++w) {
     for (std::int64_t i = w * 6; i < (w + series.lags) * 6; ++i) seen.push_back(series.values[i]);
   }
-  const double mean = std::accumulate(seen.begin(), seen.end(), 0.0) / static_cast<double>(seen.size());
+  const double mean =
+      std::accumulate(seen.begin(), seen.end(), 0.0) / static_cast<double>(seen.size());
   double variance = 0.0;
   for (const double x : seen) variance += (x - mean) * (x - mean);
   EXPECT_NEAR(scale.mean, mean, 1e-9);
@@ -237,8 +240,8 @@ TEST(SeriesProblem, ReferencesAreWhatTheirNamesSay) {
 }
 
 TEST(Problem, PredictionsHaveOneLinePerSample) {
-  for (const data::Dataset& dataset :
-       {make_board_data(), make_graphs_data(), make_series_data(), data::load("properties:diameter:8")}) {
+  for (const data::Dataset& dataset : {make_board_data(), make_graphs_data(), make_series_data(),
+                                       data::load("properties:diameter:8")}) {
     const auto problem = make_problem(dataset, small_config());
     auto model = constant_model(*problem, 0.1F);
     std::int64_t expected = 0;

@@ -6,12 +6,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <torch/torch.h>
 
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/train/checkpoint.h"
+
 #include "tests/support/scratch.h"
 #include "tests/train/small_data.h"
 
@@ -19,8 +21,8 @@ namespace mpssm::train {
 namespace {
 
 using mpssm::testing::Scratch;
-using testing::small_config;
 using ::testing::HasSubstr;
+using testing::small_config;
 using ::testing::ThrowsMessage;
 
 TrainOutcome train_in(const std::filesystem::path& folder, const data::Dataset& dataset,
