@@ -31,7 +31,11 @@ void add_config_options(CLI::App& verb, ConfigOptions& options) {
       ->check(CLI::NonNegativeNumber);
 }
 
-std::string preset_name(const std::string& dataset) { return dataset.substr(0, dataset.find(':')); }
+std::string preset_name(const std::string& dataset) {
+  const std::string name = dataset.substr(0, dataset.find(':'));
+  const data::DatasetInfo* info = data::find_dataset(name);
+  return train::preset(name) == nullptr && info != nullptr ? info->family : name;
+}
 
 train::Config make_config(const ConfigOptions& options) {
   train::Config config;

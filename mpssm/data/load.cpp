@@ -227,6 +227,10 @@ std::vector<std::filesystem::path> data_folders(const LoadOptions& options) {
   return folders;
 }
 
+bool is_name(const std::string& name_or_path) {
+  return find_dataset(name_or_path) != nullptr || is_builtin(name_or_path);
+}
+
 bool is_present(const DatasetInfo& info, const LoadOptions& options) {
   const std::vector<fs::path> folders = data_folders(options);
   if (is_complete(locate(info.files, folders))) return true;

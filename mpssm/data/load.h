@@ -44,6 +44,9 @@ Dataset load(const std::string& name_or_path, const LoadOptions& options = {});
 /// ./data, ../shared/data, $XDG_CACHE_HOME/mpssm (or ~/.cache/mpssm).
 std::vector<std::filesystem::path> data_folders(const LoadOptions& options = {});
 
+/// A registered or built-in name, not a path.
+bool is_name(const std::string& name_or_path);
+
 /// Whether the files of a registered dataset are in one of these folders; a fallback does not
 /// count.
 bool is_present(const DatasetInfo& info, const LoadOptions& options = {});

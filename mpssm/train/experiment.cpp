@@ -7,7 +7,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include "mpssm/data/builtin.h"
 #include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
 #include "mpssm/io/error.h"
@@ -153,7 +152,7 @@ Experiment set_up(const Config& config, const fs::path& data_dir) {
   experiment.dataset =
       std::make_unique<data::Dataset>(data::load(config.data.name, load_options(config, data_dir)));
   // A path must mean the same wherever the run is opened from.
-  if (data::find_dataset(config.data.name) == nullptr && !data::is_builtin(config.data.name)) {
+  if (!data::is_name(config.data.name)) {
     experiment.config.data.name = fs::weakly_canonical(config.data.name).string();
   }
   if (const auto* series = std::get_if<data::SeriesData>(&experiment.dataset->content)) {

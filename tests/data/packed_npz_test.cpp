@@ -149,7 +149,7 @@ TEST_F(PackedNpz, LabelsMustFitGraphsOrNodes) {
 
 TEST_F(PackedNpz, MissingTargetListsTheArrays) {
   EXPECT_THAT(message_of("x", floats({1}), {.target = "y"}),
-              AllOf(HasSubstr("in an array 'y'"), HasSubstr("node_ptr"), HasSubstr("--target")));
+              AllOf(HasSubstr("in an array 'y'"), HasSubstr("node_ptr"), HasSubstr("data.target")));
 }
 
 TEST_F(PackedNpz, ImpossibleTaskIsRefused) {

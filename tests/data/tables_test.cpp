@@ -259,7 +259,7 @@ TEST_F(Tables, EmptyColumnIsRefused) {
 TEST_F(Tables, MissingLabelColumnSaysHowToNameIt) {
   EXPECT_THAT(message_of("id,Label\na,1\n", kNoEdges),
               AllOf(HasSubstr("expected a column 'label'"), HasSubstr("did you mean 'Label'?"),
-                    HasSubstr("--target")));
+                    HasSubstr("data.target")));
   EXPECT_THAT(message_of(kNodes, kEdges, {.target = "agee"}), HasSubstr("did you mean 'age'?"));
 }
 
