@@ -21,7 +21,7 @@ struct Size {
 
 Size size_of(const data::Dataset& dataset) {
   Size size;
-  if (dataset.name == "minesweeper") return {100, 100};
+  if (dataset.name == "minesweeper" || dataset.name == "board") return {100, 100};
   if (std::sscanf(dataset.name.c_str(), "board:%lldx%lld", &size.rows, &size.columns) != 2) {
     return {};
   }
