@@ -139,7 +139,7 @@ void read_features(const io::CsvTable& table, const std::vector<std::size_t>& co
     return use_degree(data, nullptr);
   }
   for (const std::size_t column : columns) {
-    data.columns.push_back(fit_column(table, column, options.standardise.value_or(true)));
+    data.columns.push_back(fit_column(table, column, options.standardise.value_or(true), notes));
   }
   data.features = apply_columns(table, data.columns, notes);
 }

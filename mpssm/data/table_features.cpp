@@ -152,7 +152,16 @@ Column fit_number(const std::string& name, std::span<const double> values) {
   return column;
 }
 
-Column fit_column(const io::CsvTable& table, std::size_t column, bool standardise) {
+// A column of numbers with a slip in it, more likely than one of words.
+bool are_mostly_numbers(const io::CsvTable& table, std::size_t column) {
+  const auto numbers = std::count_if(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+    return io::to_number(row[column]).has_value();
+  });
+  return 2 * numbers > std::ssize(table.rows);
+}
+
+Column fit_column(const io::CsvTable& table, std::size_t column, bool standardise,
+                  std::vector<std::string>& notes) {
   const std::string& name = table.header[column];
   if (is_empty(table, column)) {
     throw io::InputError(shown(table.path) + ": column '" + io::printable(name) +
@@ -160,6 +169,11 @@ Column fit_column(const io::CsvTable& table, std::size_t column, bool standardis
   }
   const std::size_t text_row = first_text(table, column);
   if (text_row < table.rows.size()) {
+    if (are_mostly_numbers(table, column)) {
+      notes.push_back(table.place(text_row, column) + ": '" +
+                      io::printable(table.rows[text_row][column]) +
+                      "' is no number, so the whole column is read as text");
+    }
     return {.name = name, .categories = categories_of(table, column, text_row)};
   }
   const std::vector<double> numbers = numbers_of(table, column);

@@ -21,7 +21,9 @@ bool is_non_finite_word(std::string_view text);
 Column fit_number(const std::string& name, std::span<const double> values);
 
 /// How a column becomes numbers: standardised numbers or, if a cell is text, one feature per value.
-Column fit_column(const io::CsvTable& table, std::size_t column, bool standardise);
+/// Adds a note if most of its cells are numbers all the same.
+Column fit_column(const io::CsvTable& table, std::size_t column, bool standardise,
+                  std::vector<std::string>& notes);
 
 /// Features of the table by columns that were fitted to it or to another one. Adds notes about
 /// values that are unknown to them.

@@ -138,6 +138,17 @@ void make_folder(const fs::path& folder) {
   }
 }
 
+/// Files that a killed process was about to write (io::write_file).
+void remove_leftovers(const fs::path& folder) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(".") && name.find(".tmp-") != std::string::npos) {
+      std::error_code ignored;
+      fs::remove(entry.path(), ignored);
+    }
+  }
+}
+
 }  // namespace
 
 std::int64_t least_parameters(const Config& config) {
@@ -225,10 +236,13 @@ Experiment reopen(const fs::path& run, const fs::path& data_dir,
 
 std::optional<report::RunRecord> run(Experiment& experiment, const RunOptions& options) {
   make_folder(options.folder);
+  remove_leftovers(options.folder);
   const std::string config_text = to_toml(experiment.config);
   const fs::path config_path = options.folder / "config.toml";
   if (!options.resume) {
-    if (fs::exists(config_path)) {
+    // Without a state there is nothing to lose: a run that never got to its first checkpoint.
+    if (fs::exists(options.folder / "state.safetensors") ||
+        fs::exists(record_path(options.folder))) {
       throw InputError(
           options.folder.string() +
           ": holds a run already; --resume goes on with it, another --out starts anew");

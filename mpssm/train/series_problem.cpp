@@ -2,6 +2,7 @@
 // A series on one graph: windows in, the next steps of every node out.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include <torch/types.h>
@@ -16,6 +17,8 @@ namespace {
 
 using data::Part;
 using Samples = std::span<const std::int64_t>;
+
+constexpr int kHarmonics = 4;  // down to six hours
 
 /// One mean and deviation of feature 0 over the inputs of the training windows, each step as often
 /// as windows see it (DCRNN's choice; missing values count as they stand).
@@ -67,10 +70,10 @@ class SeriesProblem final : public Problem {
     }
   }
 
-  /// [T, N, F (+ 1 for the time of day)]
+  /// [T, N, F (+ the time of day and its harmonics: midnight is no jump for these)]
   static torch::Tensor inputs_of(const data::SeriesData& data, const Preprocessing& scale) {
     const bool with_time = !data.time_of_day.empty();
-    const std::int64_t channels = data.num_features + (with_time ? 1 : 0);
+    const std::int64_t channels = data.num_features + (with_time ? 1 + 2 * kHarmonics : 0);
     torch::Tensor inputs = torch::empty({data.num_steps, data.num_nodes, channels});
     float* to = inputs.data_ptr<float>();
     const float* from = data.values.data();
@@ -78,7 +81,13 @@ class SeriesProblem final : public Problem {
       for (std::int64_t i = 0; i < data.num_nodes; ++i) {
         *to++ = static_cast<float>((*from++ - scale.mean) / scale.scale);
         for (std::int64_t f = 1; f < data.num_features; ++f) *to++ = *from++;
-        if (with_time) *to++ = data.time_of_day[t];
+        if (!with_time) continue;
+        *to++ = data.time_of_day[t];
+        for (int h = 1; h <= kHarmonics; ++h) {
+          const double angle = 2.0 * std::numbers::pi * h * data.time_of_day[t];
+          *to++ = static_cast<float>(std::sin(angle));
+          *to++ = static_cast<float>(std::cos(angle));
+        }
       }
     }
     return inputs;

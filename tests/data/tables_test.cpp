@@ -101,6 +101,12 @@ TEST_F(Tables, NumbersStayAsTheyAreOnRequest) {
   EXPECT_EQ(nodes_of(dataset).features.values[3 * 3], 4.0f);
 }
 
+TEST_F(Tables, SlipInANumberColumnIsNoted) {
+  const Dataset dataset = load_tables("id,h,label,split\na,1,1,0\nb,2.5x,2,0\nc,3,1,1\nd,4,2,2\n");
+  EXPECT_EQ(nodes_of(dataset).features.columns, 4);
+  EXPECT_THAT(dataset.notes, ::testing::Contains(HasSubstr(":3: column 'h': '2.5x' is no number")));
+}
+
 TEST_F(Tables, WithoutFeaturesGetTheDegree) {
   const Dataset dataset = load_tables("id,label,split\na,1,0\nb,2,0\nc,1,1\nd,2,2\n");
   EXPECT_THAT(nodes_of(dataset).features.values, ElementsAre(-1, 1, 1, -1));

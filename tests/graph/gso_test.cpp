@@ -279,6 +279,20 @@ TEST(Gso, OfABatchIsBlockDiagonal) {
   }
 }
 
+TEST(Gso, SelectedGraphsAreTheBatchOfThose) {
+  const std::vector<Graph> graphs = {weighted_graph(0), directed_graph(1), make_path(3)};
+  const Gso batch = make_gso(make_batch(graphs));
+  const std::vector<std::int64_t> chosen = {2, 0, 2};
+  const Gso part = select_graphs(batch, chosen);
+  const std::vector<Graph> same = {graphs[2], graphs[0], graphs[2]};
+  const Gso expected = make_gso(make_batch(same));
+  EXPECT_EQ(view_of(part), view_of(expected));
+  EXPECT_THAT(part.graph_ptr(), ElementsAre(0, 3, 12, 15));
+  EXPECT_EQ(part.kind(), GsoKind::kSymNormalized);
+  EXPECT_EQ(select_graphs(batch, {}).num_nodes(), 0);
+  EXPECT_THROW(select_graphs(batch, std::vector<std::int64_t>{3}), std::out_of_range);
+}
+
 TEST(Gso, KindsHaveNames) {
   for (const GsoKind kind : kGraphKinds) {
     EXPECT_EQ(gso_kind_from_name(to_string(kind)), kind);

@@ -18,6 +18,47 @@ using mpssm::testing::close;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
+TEST(Model, SkipIsALinearMapOfTheLastSteps) {
+  torch::manual_seed(4);
+  const auto gso = graph::make_gso(graph::make_ring(5));
+  ModelOptions options{.in_channels = 2,
+                       .hidden_channels = 8,
+                       .out_channels = 3,
+                       .num_blocks = 1,
+                       .mode = Mode::kTemporal,
+                       .readout = Readout::kForecast,
+                       .skip_steps = 4};
+  Model model(options);
+  const auto x = torch::randn({6, 7, 5, 2});
+  const auto before = model->forward(x, gso);
+  const auto weight = torch::randn({3, 8});
+  {
+    const torch::NoGradGuard no_grad;
+    model->named_parameters()["skip.weight"].copy_(weight);
+  }
+  // [batch, node, last four steps by channel]
+  const auto window = x.slice(1, 3).permute({0, 2, 1, 3}).reshape({6, 5, 8});
+  EXPECT_TRUE(close(model->forward(x, gso) - before, torch::matmul(window, weight.t()), 1e-5));
+  EXPECT_THAT([&] { model->forward(x.slice(1, 4), gso); },
+              ThrowsMessage<c10::Error>(HasSubstr("skip_steps=4")));
+}
+
+TEST(Model, NodeEmbeddingTellsNodesApartAndBindsToOneGraph) {
+  const auto gso = graph::make_gso(graph::make_ring(6));
+  ModelOptions options{.in_channels = 1, .hidden_channels = 8, .num_blocks = 1};
+  const auto x = torch::ones({6, 1});
+  const auto same = Model(options)->forward(x, gso);
+  EXPECT_TRUE(close(same, same[0].expand_as(same), 1e-5));  // nothing tells the nodes apart
+  options.num_embedded_nodes = 6;
+  Model model(options);
+  EXPECT_FALSE(close(model->forward(x, gso), model->forward(x, gso)[0].expand({6, 1}), 1e-3));
+  EXPECT_THAT(
+      [&] {
+        model->forward(torch::ones({5, 1}), graph::make_gso(graph::make_ring(5)));
+      },
+      ThrowsMessage<c10::Error>(HasSubstr("embeddings of 6 nodes")));
+}
+
 TEST(Model, HasTheShapesItPromises) {
   const std::vector<graph::Graph> parts = {graph::make_path(5), graph::make_ring(7)};
   const auto gso = graph::make_gso(graph::make_batch(parts));
