@@ -8,14 +8,16 @@
 #include <optional>
 #include <vector>
 
-#include "mpssm/data/random.h"
 #include "mpssm/data/split.h"
 #include "mpssm/graph/generators.h"
+#include "mpssm/graph/random.h"
 #include "mpssm/io/csv.h"
 #include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
+
+using graph::Random;
 
 constexpr std::int64_t kMinSide = 2;
 constexpr std::int64_t kMaxSide = 2000;

@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "mpssm/data/builtin.h"
-#include "mpssm/data/random.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/graph/distances.h"
 #include "mpssm/graph/generators.h"
+#include "mpssm/graph/random.h"
 
 namespace mpssm::data {
 namespace {
+
+using graph::Random;
 
 using graph::Graph;
 

@@ -7,11 +7,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "mpssm/data/random.h"
+#include "mpssm/graph/random.h"
 #include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
+
+using graph::Random;
 
 constexpr std::array<double, 3> kShare = {0.5, 0.25, 0.25};
 using Counts = std::array<std::int64_t, 3>;

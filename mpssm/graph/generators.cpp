@@ -7,12 +7,13 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "mpssm/graph/random.h"
 
 namespace mpssm::graph {
 namespace {
@@ -53,37 +54,6 @@ class EdgeWriter {
 
  private:
   EdgeList edges_;
-};
-
-// The engine is fixed by the standard, the distributions are not: these two replace them, so that
-// a seed means the same graph with every standard library.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-
-  std::int64_t below(std::int64_t bound) {
-    const auto range = static_cast<std::uint64_t>(bound);
-    // Values past the last whole multiple of `range` would favour small results.
-    const std::uint64_t limit = std::mt19937_64::max() - std::mt19937_64::max() % range;
-    std::uint64_t draw = engine_();
-    while (draw >= limit) draw = engine_();
-    return static_cast<std::int64_t>(draw % range);
-  }
-  double unit() { return static_cast<double>(engine_() >> 11) * 0x1.0p-53; }  // [0, 1)
-  template <typename T>
-  const T& pick(const std::vector<T>& items) {
-    return items[below(std::ssize(items))];
-  }
-  // Moves a random subset of `count` items, in random order, to the front.
-  template <typename T>
-  void shuffle_front(std::vector<T>& items, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      std::swap(items[i], items[i + below(std::ssize(items) - i)]);
-    }
-  }
-
- private:
-  std::mt19937_64 engine_;
 };
 
 // An undirected pair as one number, for sorting and for look-up.
