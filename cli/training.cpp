@@ -50,7 +50,6 @@ void introduce(const train::Experiment& experiment, const std::filesystem::path&
 
 /// The first setting in which two configs differ, as "KEY = a there, b here".
 std::string first_difference(const train::Config& stored, const train::Config& given) {
-  std::map<std::string, std::string> values;
   const auto collect = [](const train::Config& config) {
     std::map<std::string, std::string> result;
     train::visit_settings(config, [&](std::string_view key, const auto& value, std::string_view) {

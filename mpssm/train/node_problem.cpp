@@ -39,6 +39,10 @@ class NodeProblem final : public Problem {
         class_names_(learned != nullptr ? learned->class_names : data_.class_names),
         gso_(graph::make_gso(data_.graph, {.kind = graph::gso_kind_from_name(config.model.gso)})),
         x_(tensor_of(data_.features)) {
+    if (learned != nullptr) {
+      mean_ = learned->mean;
+      scale_ = learned->scale;
+    }
     const bool has_labels = std::any_of(data_.target.begin(), data_.target.end(),
                                         [](float y) { return !std::isnan(y); });
     if (!has_labels) return;  // new data, to be predicted only
@@ -53,20 +57,15 @@ class NodeProblem final : public Problem {
     for (std::int64_t i = 0; i < num_nodes(); ++i) {
       if (is_labelled(i)) target_.data_ptr<float>()[i] = data_.target[i];
     }
-    // Of new data without a split, all that is labelled is there to test on.
-    const bool all_test =
-        learned != nullptr &&
-        std::all_of(split_->begin(), split_->end(), [](Part part) { return part == Part::kNone; });
     for (const Part part : {Part::kTrain, Part::kVal, Part::kTest}) {
       Rows& rows = rows_[static_cast<std::size_t>(part)];
       for (std::int64_t i = 0; i < num_nodes(); ++i) {
-        const bool is_member = (*split_)[i] == part || (all_test && part == Part::kTest);
-        if (is_member && is_labelled(i)) rows.nodes.push_back(i);
+        if ((*split_)[i] == part && is_labelled(i)) rows.nodes.push_back(i);
       }
       rows.weight = weights_of(rows.nodes, part == Part::kTrain && config.train.class_weights);
     }
     use_mae_ = config.train.loss == "mae";
-    if (task_ == data::Task::kNodeRegression) set_scale(learned);
+    if (task_ == data::Task::kNodeRegression && learned == nullptr) fit_scale();
   }
 
   void shape_model(nn::ModelOptions& options) const override {
@@ -155,12 +154,7 @@ class NodeProblem final : public Problem {
   bool is_labelled(std::int64_t i) const { return !std::isnan(data_.target[i]); }
 
   /// Networks start near 0 and 1; labels may lie anywhere.
-  void set_scale(const Preprocessing* learned) {
-    if (learned != nullptr) {
-      mean_ = learned->mean;
-      scale_ = learned->scale;
-      return;
-    }
+  void fit_scale() {
     const std::vector<std::int64_t>& nodes = rows_[0].nodes;
     double sum = 0.0;
     double squares = 0.0;

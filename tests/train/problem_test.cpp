@@ -118,6 +118,26 @@ TEST(NodeProblem, HidesTheTestLabelsFromTheLoss) {
             before->evaluate(model, Part::kTest).at("loss"));
 }
 
+TEST(NodeProblem, PredictsNewUnlabelledNodesOnTheScaleOfTheLabels) {
+  data::Dataset dataset = make_board_data();
+  dataset.task = data::Task::kNodeRegression;
+  auto& nodes = std::get<data::NodeData>(dataset.content);
+  nodes.class_names.clear();
+  for (float& y : nodes.target) y = 1000.0F + 10.0F * y;
+  const auto problem = make_problem(dataset, small_config());
+  const Preprocessing learned = problem->preprocessing();
+  EXPECT_NEAR(learned.mean, 1002.0, 2.0);
+  auto model = constant_model(*problem, 0.0F);
+  EXPECT_LT(problem->loss(model, all_of(1)).item<double>(), 1.1);  // of standardised labels
+
+  dataset.is_new = true;
+  for (float& y : nodes.target) y = std::numeric_limits<float>::quiet_NaN();
+  const auto applied = make_problem(dataset, small_config(), &learned);
+  char expected[64];
+  std::snprintf(expected, sizeof expected, "\n0,%.7g\n", learned.mean);
+  EXPECT_THAT(predictions(*applied, model), HasSubstr(expected));
+}
+
 TEST(NodeProblem, RefusesASplitThatIsNotThere) {
   const data::Dataset dataset = make_board_data();
   Config config = small_config();
