@@ -120,6 +120,20 @@ class NewData(Usage):
         self.succeed("train", "s.npz", "--quiet", "--out", "run", *TINY)
         rows = rows_of(self.succeed("predict", "run").out)
         self.assertEqual([row["node"] for row in rows], ["0", "1", "2"])
+        program.write_npz(self.folder / "window.npz", program.series_arrays(steps=4))
+        self.assertEqual(len(rows_of(self.succeed("predict", "run", "window.npz").out)), 3)
+
+    def test_new_graphs_need_no_labels_and_no_split(self):
+        self.succeed("train", "properties:diameter:8", "--quiet", "--out", "run", *TINY)
+        program.write_npz(self.folder / "new.npz", {
+            "node_ptr": program.npy("<i8", (2,), [0, 3]),
+            "edge_ptr": program.npy("<i8", (2,), [0, 4]),
+            "edge_src": program.npy("<i8", (4,), [0, 1, 1, 2]),
+            "edge_dst": program.npy("<i8", (4,), [1, 0, 2, 1]),
+            "node_features": program.npy("<f4", (3, 2), [1, 0.5, 0, 0.25, 0, 0.75])})
+        rows = rows_of(self.succeed("predict", "run", "new.npz").out)
+        self.assertEqual(len(rows), 1)
+        self.assertTrue(float(rows[0][list(rows[0])[-1]]))
 
 
 class Data(Usage):
