@@ -30,7 +30,14 @@ Size size_of(const data::Dataset& dataset) {
 
 }  // namespace
 
-bool is_board(const data::Dataset& dataset) { return size_of(dataset).rows > 0; }
+bool is_board(const data::Dataset& dataset) {
+  constexpr std::int64_t kFeatures = 7;
+  const auto* data = std::get_if<data::NodeData>(&dataset.content);
+  const Size size = size_of(dataset);
+  // A file of one's own may have the name.
+  return data != nullptr && dataset.task == data::Task::kNodeBinary && size.rows > 0 &&
+         data->graph.num_nodes() == size.rows * size.columns && data->features.columns == kFeatures;
+}
 
 void write_board(const train::Experiment& experiment, const report::RunRecord& record) {
   const auto& data = std::get<data::NodeData>(experiment.dataset->content);

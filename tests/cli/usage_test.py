@@ -138,10 +138,10 @@ class NewData(Usage):
 
 class Data(Usage):
     def test_made_data_are_trained_on_like_the_name(self):
-        self.succeed("data", "make", "board:6x7", "--out", "b.npz")
+        self.succeed("data", "make", "board:6x7", "--out", "board.npz")
         self.succeed("train", "board:6x7", "--quiet", "--out", "name", *TINY)
         # The name has settings of its own, which its run has written down.
-        self.succeed("train", "b.npz", "--quiet", "--out", "file", "--config", "name/config.toml")
+        self.succeed("train", "board.npz", "--quiet", "--out", "file", "--config", "name/config.toml")
         self.assertEqual(self.read("file/predictions.csv"), self.read("name/predictions.csv"))
 
     def test_import_keeps_what_was_read(self):
