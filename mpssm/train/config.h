@@ -11,26 +11,28 @@
 
 namespace mpssm::train {
 
+// What each means: visit_settings() below.
+
 struct DataConfig {
-  std::string name = "";        ///< registered name, built-in name or path
-  std::int64_t split = 0;       ///< which of the dataset's splits
-  std::string task = "auto";    ///< own files: node_binary, node_classes, ...
-  std::string target = "";      ///< own tables: label column, "label" if empty
-  bool directed = false;        ///< own tables: edges count one way only
-  bool standardise = true;      ///< own tables: numbers to mean 0, deviation 1
-  std::int64_t lags = 0;        ///< series: steps seen; 0: the dataset's
-  std::int64_t horizon = 0;     ///< series: steps predicted; 0: the dataset's
-  double train_ratio = 0.0;     ///< series: 0: the dataset's
-  std::int64_t split_seed = 0;  ///< of the random split of data that has none
-  std::int64_t make_seed = 0;   ///< of built-in data
+  std::string name = "";
+  std::int64_t split = 0;
+  std::string task = "auto";
+  std::string target = "";
+  bool directed = false;
+  bool standardise = true;
+  std::int64_t lags = 0;
+  std::int64_t horizon = 0;
+  double train_ratio = 0.0;
+  std::int64_t split_seed = 0;
+  std::int64_t make_seed = 0;
 };
 
 struct ModelConfig {
-  std::string kind = "mpssm";  ///< mpssm, gcn
+  std::string kind = "mpssm";
   std::int64_t channels = 64;
-  std::int64_t blocks = 4;       ///< gcn: layers
-  std::int64_t hops = 4;         ///< per block, static graphs
-  std::string state = "stable";  ///< W: dense, diagonal, stable (diagonal, inside the unit circle)
+  std::int64_t blocks = 4;
+  std::int64_t hops = 4;
+  std::string state = "stable";
   double min_modulus = 0.7;
   double max_modulus = 0.999;
   std::string activation = "gelu";
@@ -42,29 +44,29 @@ struct ModelConfig {
   std::string pooling = "mean";
   std::int64_t readout_layers = 1;
   std::string readout_activation = "gelu";
-  bool node_embedding = false;  ///< forecasts: a learned vector per node
-  bool skip = false;            ///< forecasts: a linear map from the window to the output
+  bool node_embedding = false;
+  bool skip = false;
   std::string plan = "auto";
 };
 
 struct TrainConfig {
-  std::int64_t epochs = 300;  ///< one graph: optimiser steps
-  std::int64_t batch = 64;    ///< graphs or windows per step
+  std::int64_t epochs = 300;
+  std::int64_t batch = 64;
   std::string optimiser = "adamw";
   double lr = 1e-3;
   double weight_decay = 0.0;
-  std::string schedule = "constant";  ///< constant, plateau, cosine
-  double warmup_epochs = 0.0;         ///< cosine: linear rise first
+  std::string schedule = "constant";
+  double warmup_epochs = 0.0;
   double min_lr = 1e-6;
   double plateau_factor = 0.5;
-  std::int64_t plateau_patience = 10;  ///< evaluations without gain before lr falls
-  double clip = 0.0;                   ///< largest norm of the gradient; 0: none
-  std::int64_t patience = 0;           ///< evaluations without gain before the end; 0: never
-  std::int64_t eval_every = 1;         ///< epochs between evaluations
-  std::string metric = "auto";         ///< selects the best model, on validation
-  std::string loss = "auto";           ///< regression and forecasts: mse, mae
-  bool class_weights = false;          ///< rare classes count more
-  bool track_test = false;             ///< also write test metrics at every evaluation
+  std::int64_t plateau_patience = 10;
+  double clip = 0.0;
+  std::int64_t patience = 0;
+  std::int64_t eval_every = 1;
+  std::string metric = "auto";
+  std::string loss = "auto";
+  bool class_weights = false;
+  bool track_test = false;
   double checkpoint_seconds = 30.0;
 };
 

@@ -133,10 +133,7 @@ Metrics forecast_metrics(const torch::Tensor& forecast, const torch::Tensor& tru
 
 std::vector<Reference> forecast_references(const data::SeriesData& data,
                                            const data::WindowSplit& split, bool loss_is_mae) {
-  torch::Tensor series = torch::empty({data.num_steps, data.num_nodes});
-  for (std::int64_t i = 0; i < series.numel(); ++i) {
-    series.data_ptr<float>()[i] = data.values[i * data.num_features];
-  }
+  const torch::Tensor series = measured(data);
   const Windows train = windows_of(data, series, 0, split.val);
   const Windows val = windows_of(data, series, split.val, split.test);
   const Windows test = windows_of(data, series, split.test, split.end);

@@ -163,14 +163,6 @@ class GraphsProblem final : public Problem {
   bool is_node_level() const { return task_ == data::Task::kNodeRegression; }
   std::int64_t num_nodes(std::int64_t g) const { return data_.node_ptr[g + 1] - data_.node_ptr[g]; }
 
-  static void append_numbers(std::string& text, const float* values, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      char number[40];
-      std::snprintf(number, sizeof number, ",%.7g", values[i]);
-      text += number;
-    }
-  }
-
   std::int64_t count_nodes(Samples graphs) const {
     std::int64_t count = 0;
     for (const std::int64_t g : graphs) count += num_nodes(g);

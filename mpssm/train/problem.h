@@ -65,7 +65,7 @@ class Problem {
 
 /// `learned`: from a trained model, when its data are read again or new ones in their place; labels
 /// may then be absent. The dataset must outlive the problem. Throws io::InputError if settings and
-/// data do not fit (no such split, batch norm on ...).
+/// data do not fit (no such split).
 std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const Config& config,
                                       const Preprocessing* learned = nullptr);
 

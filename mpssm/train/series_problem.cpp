@@ -63,11 +63,7 @@ class SeriesProblem final : public Problem {
                            std::to_string(config.data.split));
     }
     inputs_ = inputs_of(data_, scale_);
-    // [T, N]: what is to be forecast, on the original scale.
-    series_ = torch::empty({data_.num_steps, data_.num_nodes});
-    for (std::int64_t i = 0; i < series_.numel(); ++i) {
-      series_.data_ptr<float>()[i] = data_.values[i * data_.num_features];
-    }
+    series_ = measured(data_);
   }
 
   /// [T, N, F (+ the time of day and its harmonics: midnight is no jump for these)]
@@ -138,7 +134,8 @@ class SeriesProblem final : public Problem {
       for (const std::int64_t window : some) {
         for (std::int64_t i = 0; i < data_.num_nodes; ++i, row += data_.horizon) {
           text += std::to_string(window) + "," + node_id(data_, i);
-          append_row(text, row, data_.horizon);
+          append_numbers(text, row, data_.horizon);
+          text += "\n";
         }
       }
       sink(text);
@@ -153,15 +150,6 @@ class SeriesProblem final : public Problem {
 
   static std::string node_id(const data::SeriesData& data, std::int64_t i) {
     return data.node_ids.empty() ? std::to_string(i) : io::csv_cell(data.node_ids[i]);
-  }
-
-  static void append_row(std::string& text, const float* values, std::int64_t count) {
-    for (std::int64_t h = 0; h < count; ++h) {
-      char number[40];
-      std::snprintf(number, sizeof number, ",%.7g", values[h]);
-      text += number;
-    }
-    text += "\n";
   }
 
  private:
@@ -248,7 +236,8 @@ void write_forecast(const data::Dataset& dataset, const Config& config,
   text += "\n";
   for (std::int64_t i = 0; i < data.num_nodes; ++i) {
     text += SeriesProblem::node_id(data, i);
-    SeriesProblem::append_row(text, output.data_ptr<float>() + i * data.horizon, data.horizon);
+    append_numbers(text, output.data_ptr<float>() + i * data.horizon, data.horizon);
+    text += "\n";
   }
   sink(text);
 }

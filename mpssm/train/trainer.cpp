@@ -103,7 +103,6 @@ class Run {
 
     position_.loss_sum += progress.loss;
     ++position_.step;
-    progress.epoch = position_.epoch + 1;
     Metrics val;
     if (++position_.batch == num_batches_) end_epoch(progress, val);
     progress.step = position_.step;
@@ -133,7 +132,7 @@ class Run {
     if (position_.epoch % settings_.eval_every == 0 || is_last) {
       val = evaluate(data::Part::kVal);
       progress.val = &val;
-      progress.is_best = select(val);
+      select(val);
       record(train_loss, progress.lr, val);
     }
     position_.finished =
@@ -147,7 +146,7 @@ class Run {
   }
 
   /// Keeps the weights if they are the best so far; lowers the learning rate on a plateau.
-  bool select(const Metrics& val) {
+  void select(const Metrics& val) {
     double value = val.at(job_.metric);
     // Not defined on this validation part (one class only, say): the loss decides.
     if (std::isnan(value)) value = higher_is_better_ ? -val.at("loss") : val.at("loss");
@@ -161,7 +160,7 @@ class Run {
       position_.evals_since_gain = 0;
       position_.evals_since_drop = 0;
       best_ = copy_weights(*job_.model);
-      return true;
+      return;
     }
     ++position_.evals_since_gain;
     if (settings_.schedule == "plateau" &&
@@ -170,7 +169,6 @@ class Run {
                                      std::min(settings_.min_lr / settings_.lr, 1.0));
       position_.evals_since_drop = 0;
     }
-    return false;
   }
 
   void record(double train_loss, double lr, const Metrics& val) {

@@ -17,14 +17,12 @@ namespace mpssm::train {
 struct Progress {
   std::int64_t step = 0;
   std::int64_t num_steps = 0;
-  std::int64_t epoch = 0;  ///< counted from 1
-  double loss = 0.0;       ///< of this step
+  double loss = 0.0;  ///< of this step
   double lr = 0.0;
   const Metrics* val = nullptr;  ///< set after an evaluation
-  bool is_best = false;
-  double best = 0.0;          ///< NaN before the first evaluation
-  double seconds = 0.0;       ///< of the whole run, earlier pieces included
-  double seconds_left = 0.0;  ///< at the present speed
+  double best = 0.0;             ///< NaN before the first evaluation
+  double seconds = 0.0;          ///< of the whole run, earlier pieces included
+  double seconds_left = 0.0;     ///< at the present speed
 };
 
 struct TrainHooks {
