@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Damaged and hostile files end with one line that says what is wrong and where."""
+
+import json
+import struct
+import unittest
+import zipfile
+
+import program
+from program import NODES, npy, npy_raw
+from refusal import BadInput
+
+
+class BadArrays(BadInput):
+    def refuse_arrays(self, *phrases, **changes):
+        """The good graph with some arrays replaced, or left out where they are None."""
+        arrays = {**program.graph_arrays(), **changes}
+        program.write_npz(self.folder / "g.npz", {k: v for k, v in arrays.items() if v is not None})
+        self.refuse_file("g.npz", *phrases)
+
+    def refuse_file(self, name, *phrases):
+        self.refuse(["data", "import", name, "--out", "new.npz"], name, *phrases)
+
+    def good_file(self):
+        path = self.folder / "good.npz"
+        program.write_npz(path, program.graph_arrays(), zipfile.ZIP_DEFLATED)
+        return path.read_bytes()
+
+    def test_a_file_that_is_no_archive_is_refused(self):
+        self.write("text.npz", "no archive at all\n")
+        self.refuse_file("text.npz", "expected a zip archive")
+        self.write("empty.npz", "")
+        self.refuse_file("empty.npz", "expected a zip archive")
+
+    def test_an_archive_cut_off_or_damaged_is_refused(self):
+        good = self.good_file()
+        self.write("half.npz", good[:len(good) // 2])
+        self.refuse_file("half.npz", "cut off")
+        self.write("tail.npz", good[-200:])
+        self.refuse_file("tail.npz", "damaged zip archive")
+        middle = 90  # inside the packed numbers of the first array
+        self.write("bits.npz", good[:middle] + bytes([good[middle] ^ 0x55]) + good[middle + 1:])
+        self.refuse_file("bits.npz", "node_features")
+
+    def test_a_declared_size_that_cannot_be_true_is_refused(self):
+        bomb = bytearray(self.good_file())
+        entry = bomb.find(b"PK\x01\x02")
+        bomb[entry + 24:entry + 28] = struct.pack("<I", 0xFFFFFF00)
+        self.write("bomb.npz", bytes(bomb))
+        self.refuse_file("bomb.npz", "'node_features'", str(0xFFFFFF00))
+
+    def test_a_type_that_is_no_number_is_refused(self):
+        self.refuse_arrays("'node_features'", "'<c8'", node_features=npy_raw("<c8", "(8, 1)", bytes(64)))
+        self.refuse_arrays("'node_features'", "'<U4'", node_features=npy_raw("<U4", "(8, 1)", bytes(128)))
+        self.refuse_arrays("'node_labels'", "pickle", node_labels=npy_raw("|O", "(8,)", b"\x80\x04K\x01."))
+
+    def test_a_shape_that_does_not_fit_is_refused(self):
+        data = bytes(64)
+        for shape in ("(4611686018427387904, 4611686018427387904)", "(99999999999999999999, 2)", "(-8, 2)",
+                      "(800000, 2)", "(8, 2", "8"):
+            self.refuse_arrays("'node_features'", node_features=npy_raw("<f4", shape, data))
+        self.refuse_arrays("'node_features'", "[16]", node_features=npy("<f4", (16,), [0.0] * 16))
+        self.refuse_arrays("'node_labels'", "[7]", node_labels=npy("<i8", (7,), [0, 1] * 3 + [0]))
+        self.refuse_arrays("at least one node", node_features=npy("<f4", (0, 2), []),
+                           node_labels=npy("<i8", (0,), []), edges=npy("<i8", (0, 2), []))
+
+    def test_a_missing_array_is_named(self):
+        self.refuse_arrays("'edges'", edges=None)
+        self.refuse_arrays("'node_labels'", node_labels=None)
+        self.refuse_arrays("'node_features'", node_features=None)
+
+    def test_an_edge_to_no_node_is_refused(self):
+        self.refuse_arrays("'edges'", "[1, 0]", "-1", edges=npy("<i8", (2, 2), [0, 1, -1, 2]))
+        self.refuse_arrays("'edges'", "[1, 1]", "got 8", edges=npy("<i8", (2, 2), [0, 1, 1, 8]))
+        self.refuse_arrays("'edges'", "0.5", edges=npy("<f4", (1, 2), [0.0, 0.5]))
+        self.refuse_arrays("nan", edges=npy("<i8", (1, 2), [0, 1]), weights=npy("<f8", (1,), [float("nan")]))
+
+    def test_a_number_that_is_not_finite_is_refused(self):
+        values = [0.0] * 16
+        values[5] = float("nan")
+        self.refuse_arrays("'node_features'", "[2, 1]", "nan", node_features=npy("<f4", (8, 2), values))
+
+    def test_a_label_that_is_no_class_is_refused(self):
+        self.refuse_arrays("'node_labels'", "[7]", "-2", node_labels=npy("<i8", (8,), [0, 1] * 3 + [0, -2]))
+        self.refuse_arrays("'node_labels'", "[0]", "1000000", node_labels=npy("<i8", (8,), [10**6] + [1] * 7))
+        self.refuse_arrays("two classes", node_labels=npy("<i8", (8,), [0] * 8))
+
+    def test_masks_that_overlap_or_are_empty_are_refused(self):
+        masks = {"train_masks": npy("|b1", (1, 8), [True] * 8), "val_masks": npy("|b1", (1, 8), [True] + [False] * 7),
+                 "test_masks": npy("|b1", (1, 8), [False] * 8)}
+        self.refuse_arrays("'val_masks'", "[0, 0]", "train", **masks)
+        masks["val_masks"] = masks["test_masks"]
+        self.refuse_arrays("split 0", "in val", **masks)
+
+
+class BadTables(BadInput):
+    def refuse_tables(self, *phrases, nodes=NODES, edges=program.EDGES):
+        name = self.write_tables(f"t{len(list(self.folder.iterdir()))}", nodes, edges)
+        self.refuse(["data", "import", name, "--out", "new.npz"], name, *phrases)
+
+    def replace(self, old, new):
+        self.assertIn(old, NODES)
+        return NODES.replace(old, new)
+
+    def test_rows_that_do_not_fit_the_header_are_refused(self):
+        self.refuse_tables("nodes.csv:3:", "expected 4 cells", nodes=self.replace("b,2.5,blue,no", "b,2.5,blue"))
+        self.refuse_tables("nodes.csv:4:", "got 5", nodes=self.replace("c,1.0", "c,1,0"))
+        self.refuse_tables("nodes.csv:2:", nodes=self.replace("a,1.5,red", 'a,1.5,"red'))
+        self.refuse_tables("edges.csv:2:", "expected 2 cells", edges="src,dst\na\n")
+
+    def test_cells_without_a_number_are_refused(self):
+        self.refuse_tables("nodes.csv:3: column 'height'", "empty", nodes=self.replace("2.5", ""))
+        self.refuse_tables("nodes.csv:3: column 'height'", "nan", nodes=self.replace("2.5", "nan"))
+        self.refuse_tables("nodes.csv:3: column 'height'", "1e999", nodes=self.replace("2.5", "1e999"))
+        self.refuse_tables("edges.csv:2:", "'heavy'", edges="src,dst,weight\na,b,heavy\n")
+
+    def test_labels_that_are_no_labels_are_refused(self):
+        labels = "id,x,label\na,1,0.5\nb,2,nan\nc,3,0.25\nd,4,1\n"
+        self.refuse_tables("nodes.csv:3: column 'label'", "'nan'", nodes=labels, edges="src,dst\na,b\n")
+        self.refuse_tables("'label'", "two classes", nodes=NODES.replace(",no", ",yes"))
+        self.refuse_tables("'label'", "empty cells", nodes="id,x,label\na,1,\nb,2,\n",
+                           edges="src,dst\na,b\n")
+        self.refuse_tables("'label'", "id, height, colour, kind", nodes=self.replace("label", "kind"))
+        self.refuse_tables("labelled samples", nodes="id,x,label\na,1,u\nb,2,v\n", edges="src,dst\na,b\n")
+
+    def test_ids_that_do_not_match_are_refused(self):
+        self.refuse_tables("nodes.csv:5: column 'id'", "'a' again", "line 2", nodes=self.replace("d,3.5", "a,3.5"))
+        self.refuse_tables("nodes.csv:5: column 'id'", "got none", nodes=self.replace("d,3.5", ",3.5"))
+        self.refuse_tables("edges.csv:3:", "'zoe'", edges="src,dst\na,b\nb,zoe\n")
+        self.refuse_tables("nodes.csv", "'id'", nodes=self.replace("id,", "name,"))
+        self.refuse_tables("edges.csv", "src", edges="one,two\na,b\n")
+
+    def test_a_missing_table_is_named(self):
+        self.refuse_tables("no nodes.csv", nodes=None)
+        self.refuse_tables("no edges.csv", edges=None)
+
+    def test_a_split_that_cannot_be_used_is_refused(self):
+        head = "id,x,label,split\n"
+        self.refuse_tables("nodes.csv:3: column 'split'", "'trian'",
+                           nodes=head + "a,1,u,train\nb,2,v,trian\nc,3,u,val\nd,4,v,test\ne,5,u,test\n")
+        self.refuse_tables("class 'v' is missing in train",
+                           nodes=head + "a,1,u,train\nb,2,v,val\nc,3,u,val\nd,4,v,test\ne,5,u,test\n")
+        self.refuse_tables("in test, got none",
+                           nodes=head + "a,1,u,train\nb,2,v,train\nc,3,u,val\nd,4,v,val\ne,5,u,val\n")
+
+    def test_a_text_column_with_too_many_values_is_refused(self):
+        rows = "".join(f"{i},word{i},{'uv'[i % 2]}\n" for i in range(120))
+        self.refuse_tables("nodes.csv:2: column 'note'", "at most 100", nodes="id,note,label\n" + rows,
+                           edges="src,dst\n0,1\n")
+
+    def test_a_file_that_is_no_table_is_refused(self):
+        self.refuse_tables("nodes.csv", nodes=bytes(range(256)) * 8)
+        self.refuse_tables("nodes.csv", "empty file", nodes="")
+        self.refuse_tables("nodes.csv", "at least one node", nodes="id,x,label\n")
+        self.refuse_tables("nodes.csv:1:", "'x' twice", nodes=self.replace("colour", "x").replace("height", "x"))
+        self.refuse_tables("edges.csv", edges=b"\x00\x01\x02")
+
+    def test_a_path_that_cannot_be_read_is_refused(self):
+        self.write("notes.txt", "hello")
+        self.refuse(["data", "info", "notes.txt"], "notes.txt", "'.txt'")
+        (self.folder / "folder.npz").mkdir()
+        self.refuse(["data", "info", "folder.npz"], "folder.npz", "nodes.csv")
+
+
+class BadSeries(BadInput):
+    def refuse_series(self, arrays, *phrases, name="s.npz"):
+        program.write_npz(self.folder / name, arrays)
+        self.refuse(["data", "import", name, "--out", "new.npz"], name, *phrases)
+
+    def refuse_json(self, text, *phrases):
+        self.write("s.json", text if isinstance(text, str) else json.dumps(text))
+        self.refuse(["data", "import", "s.json", "--out", "new.npz"], "s.json", *phrases)
+
+    def test_a_series_with_gaps_or_too_few_steps_is_refused(self):
+        values = [1.0] * 90
+        values[4] = float("nan")
+        self.refuse_series(program.series_arrays(values=values), "step 1, node 1", "nan")
+        self.refuse_series(program.series_arrays(steps=5), "windows")
+        self.refuse_series(program.series_arrays(steps=2), "steps")
+        arrays = program.series_arrays()
+        self.refuse_series({"x": arrays["x"]}, "'edges'")
+
+    def test_json_that_is_malformed_is_refused(self):
+        self.refuse_json('{"FX": [[1, 2], [3', "expected JSON")
+        self.refuse_json("", "expected JSON")
+        self.refuse_json("[1, 2]", "expected an object")
+        self.refuse_json("[" * 100000, "s.json")
+        self.refuse_json({"edges": []}, "'X'")
+        self.refuse_json({"FX": [[1, 2], [3]], "edges": []}, "'FX' step 1")
+        self.refuse_json({"FX": [[1, "two"]], "edges": []}, "'FX' step 0, node 1")
+        self.refuse_json({"FX": [[1, 2]] * 30, "edges": [[0, 2]]}, "'edges' 0", "got 2")
+        self.refuse_json({"FX": [[1, 2]] * 30, "edges": [[0, -1]]}, "'edges' 0", "got -1")
+        self.refuse_json({"FX": [[1, 2]] * 30, "edges": [[0, 1]], "weights": []}, "'weights'")
+
+    def test_settings_that_a_series_does_not_have_are_refused(self):
+        program.write_npz(self.folder / "s.npz", program.series_arrays())
+        self.refuse_train("s.npz", ["--set", "data.split=1"], "data.split", "by time")
+        self.refuse_train("s.npz", ["--set", "model.kind=gcn"], "model.kind", "gcn")
+        self.refuse_train("s.npz", ["--set", "data.lags=40"], "s.npz", "40")
+        self.refuse_train("s.npz", ["--set", "train.metric=roc_auc"], "train.metric", "'roc_auc'")
+
+
+if __name__ == "__main__":
+    unittest.main()
