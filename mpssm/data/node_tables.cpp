@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // nodes.csv and edges.csv: ids of any text, features, labels, split.
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <unordered_map>
 #include <utility>
 
 #include "mpssm/data/edges.h"
+#include "mpssm/data/graph_tables.h"
 #include "mpssm/data/readers.h"
-#include "mpssm/data/registry.h"
 #include "mpssm/data/split.h"
 #include "mpssm/data/tables.h"
 #include "mpssm/data/tasks.h"
@@ -19,84 +17,6 @@ namespace mpssm::data {
 namespace {
 
 constexpr std::string_view kDegree = "degree";  // the feature of tables that have none
-using Ids = std::unordered_map<std::string_view, std::int64_t>;
-
-std::string header_of(const io::CsvTable& table) {
-  std::string names;
-  for (const std::string& name : table.header) names += (names.empty() ? "" : ", ") + name;
-  return io::printable(names, 200);
-}
-
-std::size_t need_column(const io::CsvTable& table, const std::string& name, const char* advice) {
-  if (const auto column = table.column(name)) return *column;
-  const std::vector<std::string_view> names(table.header.begin(), table.header.end());
-  const std::string_view near = nearest(name, names);
-  throw io::InputError(shown(table.path) + ": expected a column '" + io::printable(name) +
-                       "', got " + header_of(table) +
-                       (near.empty() ? "" : " (did you mean '" + io::printable(near) + "'?)") +
-                       advice);
-}
-
-Ids index_ids(const io::CsvTable& table, std::size_t column) {
-  if (table.rows.empty()) {
-    throw io::InputError(shown(table.path) + ": expected at least one node, got the header only");
-  }
-  Ids ids;
-  ids.reserve(table.rows.size());
-  for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    const std::string& id = table.rows[row][column];
-    if (id.empty()) throw io::InputError(table.place(row, column) + ": expected an id, got none");
-    const auto [found, is_new] = ids.emplace(id, row);
-    if (is_new) continue;
-    throw io::InputError(table.place(row, column) + ": expected each id once, got '" +
-                         io::printable(id) + "' again, first in line " +
-                         std::to_string(table.line[found->second]));
-  }
-  return ids;
-}
-
-std::pair<std::size_t, std::size_t> end_columns(const io::CsvTable& table) {
-  constexpr std::array<std::pair<const char*, const char*>, 3> kNames = {
-      {{"src", "dst"}, {"source", "target"}, {"from", "to"}}};
-  for (const auto& [first, second] : kNames) {
-    const auto a = table.column(first);
-    const auto b = table.column(second);
-    if (a && b) return {*a, *b};
-  }
-  throw io::InputError(shown(table.path) +
-                       ": expected columns 'src' and 'dst' (or 'source' and 'target', or 'from' "
-                       "and 'to'), got " +
-                       header_of(table));
-}
-
-graph::Graph read_graph(const std::filesystem::path& path, const Ids& ids,
-                        const LoadOptions& options) {
-  const io::CsvTable table = io::read_csv(path);
-  const auto [src, dst] = end_columns(table);
-  const auto weight = table.column("weight");
-  const auto node_at = [&](std::size_t row, std::size_t column) {
-    const std::string& id = table.rows[row][column];
-    const auto found = ids.find(id);
-    if (found != ids.end()) return found->second;
-    throw io::InputError(table.place(row, column) +
-                         ": expected an id of the table of nodes, got '" + io::printable(id) + "'");
-  };
-  graph::EdgeList edges{.num_nodes = std::ssize(ids)};
-  for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    edges.src.push_back(node_at(row, src));
-    edges.dst.push_back(node_at(row, dst));
-    if (!weight) continue;
-    const auto number = io::to_number(table.rows[row][*weight]);
-    if (!number) {
-      throw io::InputError(table.place(row, *weight) + ": expected a finite number, got '" +
-                           io::printable(table.rows[row][*weight]) + "'");
-    }
-    edges.weight.push_back(*number);
-  }
-  const bool directed = options.directed.value_or(false);
-  return make_graph(shown(path), edges,
-                    directed ? graph::Direction::kDirected : graph::Direction::kUndirected);
-}
 
 // Features of tables that have none: the number of neighbours, by a stored column or a new one.
 void use_degree(NodeData& data, const Column* stored) {

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Graphs alone: tables are read here, all else by load().
+#include "mpssm/data/bare_graph.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "mpssm/data/edges.h"
+#include "mpssm/data/graph_tables.h"
+#include "mpssm/data/registry.h"
+#include "mpssm/io/csv.h"
+#include "mpssm/io/error.h"
+
+namespace mpssm::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+BareGraph read_edges_alone(const io::CsvTable& table, const LoadOptions& options) {
+  CollectedGraph collected = collect_graph(table, options);
+  return {.graph = std::move(collected.graph), .node_ids = std::move(collected.node_ids)};
+}
+
+BareGraph read_tables(const io::CsvTable& nodes, const fs::path& edges,
+                      const LoadOptions& options) {
+  const std::size_t id_column = need_column(nodes, "id", "");
+  BareGraph result{.graph = read_graph(edges, index_ids(nodes, id_column), options)};
+  for (const auto& row : nodes.rows) result.node_ids.push_back(row[id_column]);
+  return result;
+}
+
+BareGraph read_folder(const fs::path& folder, const LoadOptions& options) {
+  const fs::path nodes = folder / "nodes.csv";
+  const fs::path edges = folder / "edges.csv";
+  if (!is_file(edges)) {
+    throw io::InputError(shown(folder) + ": expected a folder with edges.csv, got none there");
+  }
+  if (is_file(nodes)) return read_tables(io::read_csv(nodes), edges, options);
+  BareGraph result = read_edges_alone(io::read_csv(edges), options);
+  result.notes.push_back(shown(folder) + ": no nodes.csv; the nodes are the ends of the edges");
+  return result;
+}
+
+// A table of edges or of nodes: by its name if that says it, else by its columns.
+BareGraph read_table(const fs::path& path, const LoadOptions& options) {
+  const fs::path folder = path.parent_path();
+  if (path.filename() == "edges.csv" && is_file(folder / "nodes.csv")) {
+    return read_folder(folder, options);
+  }
+  const io::CsvTable table = io::read_csv(path);
+  const bool is_nodes =
+      path.filename() == "nodes.csv" || (!has_ends(table) && table.column("id").has_value());
+  if (is_nodes) return read_tables(table, folder / "edges.csv", options);
+  return read_edges_alone(table, options);
+}
+
+// The last part of the path that is a name: "data/people/" is people.
+std::string name_of(const fs::path& path) {
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(path, error);
+  const fs::path last = (error ? path : whole).filename();
+  return is_folder(path) ? last.string() : last.stem().string();
+}
+
+BareGraph graph_in(Dataset dataset) {
+  BareGraph result{.name = dataset.name, .notes = std::move(dataset.notes)};
+  const auto take = [&](auto& content) {
+    result.graph = content.graph;
+    result.node_ids = std::move(content.node_ids);
+  };
+  if (auto* nodes = std::get_if<NodeData>(&dataset.content)) {
+    take(*nodes);
+  } else if (auto* series = std::get_if<SeriesData>(&dataset.content)) {
+    take(*series);
+  } else {
+    const std::int64_t count = std::get<GraphsData>(dataset.content).num_graphs();
+    throw io::InputError(io::printable(dataset.name, 200) + ": expected one graph, got many (" +
+                         std::to_string(count) + ")");
+  }
+  return result;
+}
+
+}  // namespace
+
+BareGraph load_graph(const std::string& name_or_path, const LoadOptions& options) {
+  const fs::path path = name_or_path;
+  const bool is_table = is_file(path) && path.extension() == ".csv";
+  if (is_name(name_or_path) || (!is_folder(path) && !is_table)) {
+    return graph_in(load(name_or_path, options));
+  }
+  BareGraph result = is_table ? read_table(path, options) : read_folder(path, options);
+  result.name = name_of(path);
+  return result;
+}
+
+std::int64_t find_node(const BareGraph& graph, const std::string& id) {
+  const std::string expected = io::printable(graph.name, 200) + ": expected a node";
+  const std::int64_t num_nodes = graph.graph.num_nodes();
+  if (graph.node_ids.empty()) {
+    const auto number = io::to_integer(id);
+    if (number && *number >= 0 && *number < num_nodes) return *number;
+    throw io::InputError(expected +
+                         (num_nodes == 0 ? " of a graph that has none"
+                                         : " from 0 to " + std::to_string(num_nodes - 1)) +
+                         ", got '" + io::printable(id) + "'");
+  }
+  const auto found = std::find(graph.node_ids.begin(), graph.node_ids.end(), id);
+  if (found != graph.node_ids.end()) return found - graph.node_ids.begin();
+  const std::vector<std::string_view> known(graph.node_ids.begin(), graph.node_ids.end());
+  const std::string_view near = nearest(id, known);
+  throw io::InputError(expected + " by its id, got '" + io::printable(id) + "'" +
+                       (near.empty() ? "; the first id is '" + io::printable(known.front()) + "'"
+                                     : " (did you mean '" + io::printable(near) + "'?)"));
+}
+
+}  // namespace mpssm::data

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Tables as graphs: the ids of the nodes, the ends and weights of the edges.
+#include "mpssm/data/graph_tables.h"
+
+#include <array>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "mpssm/data/edges.h"
+#include "mpssm/data/registry.h"
+#include "mpssm/io/error.h"
+
+namespace mpssm::data {
+namespace {
+
+using Ends = std::pair<std::size_t, std::size_t>;  // columns
+using NodeAt = std::function<std::int64_t(std::size_t row, std::size_t column)>;
+
+std::string header_of(const io::CsvTable& table) {
+  std::string names;
+  for (const std::string& name : table.header) names += (names.empty() ? "" : ", ") + name;
+  return io::printable(names, 200);
+}
+
+std::optional<Ends> find_ends(const io::CsvTable& table) {
+  constexpr std::array<std::pair<const char*, const char*>, 3> kNames = {
+      {{"src", "dst"}, {"source", "target"}, {"from", "to"}}};
+  for (const auto& [first, second] : kNames) {
+    const auto a = table.column(first);
+    const auto b = table.column(second);
+    if (a && b) return Ends(*a, *b);
+  }
+  return std::nullopt;
+}
+
+Ends end_columns(const io::CsvTable& table) {
+  if (const auto ends = find_ends(table)) return *ends;
+  throw io::InputError(shown(table.path) +
+                       ": expected columns 'src' and 'dst' (or 'source' and 'target', or 'from' "
+                       "and 'to'), got " +
+                       header_of(table));
+}
+
+// Row by row; the number of nodes is left to the caller.
+graph::EdgeList list_edges(const io::CsvTable& table, const NodeAt& node_at) {
+  const auto [src, dst] = end_columns(table);
+  const auto weight = table.column("weight");
+  graph::EdgeList edges;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    edges.src.push_back(node_at(row, src));
+    edges.dst.push_back(node_at(row, dst));
+    if (!weight) continue;
+    const auto number = io::to_number(table.rows[row][*weight]);
+    if (!number) {
+      throw io::InputError(table.place(row, *weight) + ": expected a finite number, got '" +
+                           io::printable(table.rows[row][*weight]) + "'");
+    }
+    edges.weight.push_back(*number);
+  }
+  return edges;
+}
+
+graph::Graph graph_of(const io::CsvTable& table, const graph::EdgeList& edges,
+                      const LoadOptions& options) {
+  const bool directed = options.directed.value_or(false);
+  return make_graph(shown(table.path), edges,
+                    directed ? graph::Direction::kDirected : graph::Direction::kUndirected);
+}
+
+}  // namespace
+
+std::size_t need_column(const io::CsvTable& table, const std::string& name, const char* advice) {
+  if (const auto column = table.column(name)) return *column;
+  const std::vector<std::string_view> names(table.header.begin(), table.header.end());
+  const std::string_view near = nearest(name, names);
+  throw io::InputError(shown(table.path) + ": expected a column '" + io::printable(name) +
+                       "', got " + header_of(table) +
+                       (near.empty() ? "" : " (did you mean '" + io::printable(near) + "'?)") +
+                       advice);
+}
+
+Ids index_ids(const io::CsvTable& table, std::size_t column) {
+  if (table.rows.empty()) {
+    throw io::InputError(shown(table.path) + ": expected at least one node, got the header only");
+  }
+  Ids ids;
+  ids.reserve(table.rows.size());
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const std::string& id = table.rows[row][column];
+    if (id.empty()) throw io::InputError(table.place(row, column) + ": expected an id, got none");
+    const auto [found, is_new] = ids.emplace(id, row);
+    if (is_new) continue;
+    throw io::InputError(table.place(row, column) + ": expected each id once, got '" +
+                         io::printable(id) + "' again, first in line " +
+                         std::to_string(table.line[found->second]));
+  }
+  return ids;
+}
+
+bool has_ends(const io::CsvTable& table) { return find_ends(table).has_value(); }
+
+graph::Graph read_graph(const std::filesystem::path& path, const Ids& ids,
+                        const LoadOptions& options) {
+  const io::CsvTable table = io::read_csv(path);
+  graph::EdgeList edges = list_edges(table, [&](std::size_t row, std::size_t column) {
+    const std::string& id = table.rows[row][column];
+    const auto found = ids.find(id);
+    if (found != ids.end()) return found->second;
+    throw io::InputError(table.place(row, column) +
+                         ": expected an id of the table of nodes, got '" + io::printable(id) + "'");
+  });
+  edges.num_nodes = std::ssize(ids);
+  return graph_of(table, edges, options);
+}
+
+CollectedGraph collect_graph(const io::CsvTable& table, const LoadOptions& options) {
+  CollectedGraph result;
+  Ids ids;
+  graph::EdgeList edges = list_edges(table, [&](std::size_t row, std::size_t column) {
+    const std::string& id = table.rows[row][column];
+    if (id.empty()) throw io::InputError(table.place(row, column) + ": expected an id, got none");
+    const auto [found, is_new] = ids.emplace(id, std::ssize(ids));
+    if (is_new) result.node_ids.push_back(id);
+    return found->second;
+  });
+  if (edges.src.empty()) {
+    throw io::InputError(shown(table.path) + ": expected at least one edge, got the header only");
+  }
+  edges.num_nodes = std::ssize(ids);
+  result.graph = graph_of(table, edges, options);
+  return result;
+}
+
+}  // namespace mpssm::data
