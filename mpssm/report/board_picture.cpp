@@ -3,29 +3,32 @@
 #include "mpssm/report/board_picture.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
+
+#include "mpssm/report/colour_scale.h"
+#include "mpssm/report/svg.h"
 
 namespace mpssm::report {
 namespace {
 
 using Colours = std::span<const std::string_view>;
 
-constexpr std::string_view kGrey = "#9aa0a8";
-
-/// Light to dark in equal steps of perceived lightness, from sand over red to violet. The last
-/// colour is for what is not a number.
-constexpr std::string_view kProbability[] = {"#faf3e5", "#fece9a", "#ffa56b", "#fa7751",
-                                             "#e54e58", "#c42e64", "#9a1d6b", "#6d1a65",
-                                             "#411a50", "#1d162a", kGrey};
-constexpr int kLevels = 10;
+/// The last colour is for what is not a number.
+constexpr int kLevels = svg::kNumColours;
+constexpr auto kProbability = [] {
+  std::array<std::string_view, kLevels + 1> colours;
+  std::copy_n(svg::kSequential, kLevels, colours.begin());
+  colours.back() = svg::kGrey;
+  return colours;
+}();
 
 /// Numbers 0 to 8, then hidden.
 constexpr std::string_view kNumbers[] = {"#ebf2fb", "#c2dfff", "#93c5ff", "#6caaf5", "#4f8fdf",
-                                         "#3b75c2", "#305d9e", "#294775", "#23324a", kGrey};
+                                         "#3b75c2", "#305d9e", "#294775", "#23324a", svg::kGrey};
 constexpr std::uint8_t kHidden = 9;
 
 constexpr std::string_view kMines[] = {kProbability[0], kProbability[kLevels - 1]};
@@ -39,36 +42,6 @@ constexpr double kLegendGap = 18.0;
 constexpr double kSwatch = 14.0;
 constexpr double kFooter = 70.0;     // legends below the panels
 constexpr double kDigitCell = 12.0;  // smaller cells have neither digits nor lines between them
-
-std::string number(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof(text), std::round(value * 1000.0) / 1000.0);
-  return {text, end.ptr};
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      // XML has no place for control characters.
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 struct Geometry {
   std::int64_t rows;
@@ -122,76 +95,43 @@ std::vector<std::uint8_t> levels(std::span<const T> values, const Level& level) 
   return out;
 }
 
-std::string text(double x, double y, std::string_view attributes, std::string_view content) {
-  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\"" + std::string(attributes) + ">" +
-         escaped(content) + "</text>\n";
-}
-
-std::string rectangle(double x, double y, double width, double height, std::string_view colour) {
-  return "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(width) +
-         "\" height=\"" + number(height) + "\" fill=\"" + std::string(colour) + "\"/>\n";
-}
-
-/// In units of cells. The level with the longest path becomes the background.
-std::string cells(const Geometry& board, const std::vector<std::uint8_t>& level, Colours colours) {
-  std::vector<std::string> paths(colours.size());
-  for (std::int64_t row = 0; row < board.rows; ++row) {
-    const auto line = level.begin() + row * board.columns;
-    for (std::int64_t begin = 0; begin < board.columns;) {
-      std::int64_t end = begin + 1;
-      while (end < board.columns && line[end] == line[begin]) ++end;
-      paths[line[begin]] += "M" + std::to_string(begin) + " " + std::to_string(row) + "h" +
-                            std::to_string(end - begin);
-      begin = end;
-    }
-  }
-  const auto longest = std::max_element(
-      paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  longest->clear();
-  std::string out = rectangle(0, -0.5, static_cast<double>(board.columns),
-                              static_cast<double>(board.rows), colours[longest - paths.begin()]);
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    if (paths[i].empty()) continue;
-    out += "<path stroke=\"" + std::string(colours[i]) + "\" d=\"" + paths[i] + "\"/>\n";
-  }
-  return out;
-}
-
 /// Lines between the cells, in units of cells.
 std::string lines(const Geometry& board) {
   std::string path;
   for (std::int64_t row = 1; row < board.rows; ++row) {
-    path += "M0 " + number(static_cast<double>(row) - 0.5) + "h" + std::to_string(board.columns);
+    path +=
+        "M0 " + svg::number(static_cast<double>(row) - 0.5) + "h" + std::to_string(board.columns);
   }
   for (std::int64_t column = 1; column < board.columns; ++column) {
     path += "M" + std::to_string(column) + " -.5v" + std::to_string(board.rows);
   }
-  return "<path stroke=\"#fff\" stroke-width=\"" + number(1.0 / board.cell) + "\" d=\"" + path +
-         "\"/>\n";
+  return "<path stroke=\"#fff\" stroke-width=\"" + svg::number(1.0 / board.cell) + "\" d=\"" +
+         path + "\"/>\n";
 }
 
 std::string panel(const Geometry& board, int index, std::string_view title,
                   const std::vector<std::uint8_t>& level, Colours colours) {
   const double left = board.left(index);
-  std::string out =
-      text(left + board.width() / 2, kTop - 14, " font-size=\"17\" text-anchor=\"middle\"", title);
+  std::string out = svg::text(left + board.width() / 2, kTop - 14,
+                              " font-size=\"17\" text-anchor=\"middle\"", title);
   // Strokes run along the middle of a row, hence half a cell down.
-  out += "<g shape-rendering=\"crispEdges\" transform=\"translate(" + number(left) + " " +
-         number(kTop + board.cell / 2) + ") scale(" + number(board.cell) + ")\">\n" +
-         cells(board, level, colours);
+  out += "<g shape-rendering=\"crispEdges\" transform=\"translate(" + svg::number(left) + " " +
+         svg::number(kTop + board.cell / 2) + ") scale(" + svg::number(board.cell) + ")\">\n" +
+         svg::cell_runs(board.rows, board.columns, level, colours);
   if (board.cell >= kDigitCell) out += lines(board);
   return out + "</g>\n";
 }
 
 std::string digits(const Geometry& board, const std::vector<std::uint8_t>& level) {
-  std::string out = "<g text-anchor=\"middle\" font-size=\"" + number(0.6 * board.cell) + "\">\n";
+  std::string out =
+      "<g text-anchor=\"middle\" font-size=\"" + svg::number(0.6 * board.cell) + "\">\n";
   for (std::int64_t row = 0; row < board.rows; ++row) {
     for (std::int64_t column = 0; column < board.columns; ++column) {
       const int value = level[row * board.columns + column];
       if (value == 0 || value == kHidden) continue;
-      out += text(board.left(0) + (static_cast<double>(column) + 0.5) * board.cell,
-                  kTop + (static_cast<double>(row) + 0.71) * board.cell,
-                  value >= 4 ? " fill=\"#fff\"" : "", std::to_string(value));
+      out += svg::text(board.left(0) + (static_cast<double>(column) + 0.5) * board.cell,
+                       kTop + (static_cast<double>(row) + 0.71) * board.cell,
+                       value >= 4 ? " fill=\"#fff\"" : "", std::to_string(value));
     }
   }
   return out + "</g>\n";
@@ -215,8 +155,8 @@ std::string legend(const Geometry& board, int index, std::span<const Swatch> swa
   const double y = kTop + board.height() + kLegendGap;
   std::string out;
   for (const Swatch& swatch : swatches) {
-    out += rectangle(x, y, kSwatch, kSwatch, swatch.colour);
-    out += text(x + kSwatch + 5, y + kSwatch - 2.5, "", swatch.label);
+    out += svg::rectangle(x, y, kSwatch, kSwatch, swatch.colour);
+    out += svg::text(x + kSwatch + 5, y + kSwatch - 2.5, "", swatch.label);
     x += width(swatch);
   }
   return out;
@@ -235,10 +175,11 @@ std::string scale_bar(const Geometry& board) {
   const double top = kTop + board.height() + kLegendGap;
   std::string out;
   for (int i = 0; i < kLevels; ++i) {
-    out += rectangle(left + i * kStep, top, kStep, kSwatch, kProbability[i]);
+    out += svg::rectangle(left + i * kStep, top, kStep, kSwatch, kProbability[i]);
   }
   for (int i = 0; i <= kLevels; i += 2) {
-    out += text(left + i * kStep, top + kSwatch + 17, " text-anchor=\"middle\"", number(i / 10.0));
+    out += svg::text(left + i * kStep, top + kSwatch + 17, " text-anchor=\"middle\"",
+                     svg::number(i / 10.0));
   }
   return out;
 }
@@ -248,16 +189,10 @@ std::string scale_bar(const Geometry& board) {
 std::string board_svg(const BoardPicture& picture) {
   check(picture);
   const Geometry board = geometry(picture);
-  const std::string size = number(kWidth) + " " + number(kTop + board.height() + kFooter);
   const std::vector<std::uint8_t> numbers = levels(picture.shown, number_level);
   const auto mine_level = [](std::uint8_t mine) { return mine != 0 ? 1 : 0; };
-  // Attributes rather than a style sheet, which would leak into a page that holds the picture.
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + size +
-                    "\" role=\"img\" font-family=\"system-ui,Helvetica,Arial,sans-serif\" "
-                    "font-size=\"14\" fill=\"#3b4048\">\n<title>" +
-                    escaped(picture.title) +
-                    "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
-  out += text(kMargin, 40, " font-size=\"22\" font-weight=\"600\"", picture.title);
+  std::string out = svg::opening(kWidth, kTop + board.height() + kFooter, picture.title);
+  out += svg::text(kMargin, 40, " font-size=\"22\" font-weight=\"600\"", picture.title);
   out += panel(board, 0, "What the player sees", numbers, kNumbers);
   if (board.cell >= kDigitCell) out += digits(board, numbers);
   out += number_legend(board);
