@@ -14,6 +14,9 @@
 namespace mpssm::ops {
 namespace {
 
+/// Several, so that a thread that falls behind is helped out.
+constexpr std::int64_t kPartsPerThread = 4;
+
 /// First row of part `part` of `parts` with equal shares of nonzeros plus rows.
 template <typename T>
 std::int64_t balanced_row(const kernels::CsrView<T>& a, std::int64_t part, std::int64_t parts) {
@@ -95,8 +98,7 @@ void spmm_into(const kernels::CsrView<T>& matrix, const at::Tensor& x, const at:
   if (add.defined()) args.add_stride = add.stride(1);
   const std::int64_t work =
       batch * (matrix.row_ptr[matrix.num_rows] + matrix.num_rows) * args.width;
-  // Several parts per thread, so that one that falls behind is helped out.
-  const std::int64_t wanted = 4 * at::get_num_threads();
+  const std::int64_t wanted = kPartsPerThread * at::get_num_threads();
   const std::int64_t parts = std::max<std::int64_t>(1, wanted / std::max<std::int64_t>(batch, 1));
   const T* x_data = x.data_ptr<T>();
   const T* add_data = add.defined() ? add.data_ptr<T>() : nullptr;
@@ -116,6 +118,23 @@ template void spmm_into<float>(const kernels::CsrView<float>&, const at::Tensor&
                                const at::Tensor&);
 template void spmm_into<double>(const kernels::CsrView<double>&, const at::Tensor&,
                                 const at::Tensor&, const at::Tensor&);
+
+template <typename T>
+void multiply(const kernels::CsrView<T>& a, const T* x, std::int64_t width, T* y) {
+  kernels::SpmmArgs<T> args;
+  args.a = a;
+  args.x = x;
+  args.y = y;
+  args.x_stride = args.y_stride = args.width = width;
+  const std::int64_t parts = kPartsPerThread * at::get_num_threads();
+  run_tasks(parts, (a.row_ptr[a.num_rows] + a.num_rows) * width, [&](std::int64_t part) {
+    kernels::spmm(args, balanced_row(a, part, parts), balanced_row(a, part + 1, parts));
+  });
+}
+
+template void multiply<float>(const kernels::CsrView<float>&, const float*, std::int64_t, float*);
+template void multiply<double>(const kernels::CsrView<double>&, const double*, std::int64_t,
+                               double*);
 
 at::Tensor spmm(const graph::Gso& gso, const at::Tensor& x) {
   return apply(gso, Side::kForward, x);

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/analysis/walk.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "mpssm/graph/distances.h"
+#include "mpssm/ops/spmm.h"
+
+namespace mpssm::analysis {
+namespace {
+
+void check_node(const char* name, std::int64_t node, std::int64_t num_nodes) {
+  if (node >= 0 && node < num_nodes) return;
+  throw std::out_of_range(std::string(name) + ": expected a node from 0 to " +
+                          std::to_string(num_nodes - 1) + ", got " + std::to_string(node));
+}
+
+/// Calls visit(position in taus) for each of `taus` when the walk is there.
+template <typename Visit>
+void visit_taus(Walk& walk, std::span<const std::int64_t> taus, const Progress& progress,
+                const Visit& visit) {
+  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  for (std::size_t i = 0; i < taus.size(); ++i) {
+    if (taus[i] < 0) {
+      throw std::invalid_argument("tau: expected 0 or more, got " + std::to_string(taus[i]));
+    }
+    order.emplace_back(taus[i], i);
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [tau, position] : order) {
+    while (walk.tau() < tau) {
+      walk.step();
+      if (progress) progress(walk.tau());
+    }
+    visit(position);
+  }
+}
+
+Reach reach_of(const Walk& walk) {
+  // Four sums side by side: one alone waits for each addition.
+  constexpr std::size_t kLanes = 4;
+  double total[kLanes] = {};
+  double largest[kLanes] = {};
+  double smallest[kLanes];
+  std::int64_t nodes[kLanes] = {};
+  std::fill_n(smallest, kLanes, std::numeric_limits<double>::infinity());
+  const auto values = walk.values();
+  const auto take = [&](std::size_t i, std::size_t lane) {
+    const double size = std::abs(values[i]);
+    total[lane] += size;
+    largest[lane] = std::max(largest[lane], size);
+    nodes[lane] += size > 0.0 ? 1 : 0;
+    smallest[lane] =
+        std::min(smallest[lane], size > 0.0 ? size : std::numeric_limits<double>::infinity());
+  };
+  std::size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) take(i + lane, lane);
+  }
+  for (; i < values.size(); ++i) take(i, 0);
+  Reach reach{.tau = walk.tau()};
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    reach.total += total[lane];
+    reach.largest = std::max(reach.largest, largest[lane]);
+    reach.nodes += nodes[lane];
+  }
+  if (reach.nodes > 0) reach.smallest = *std::min_element(smallest, smallest + kLanes);
+  return reach;
+}
+
+}  // namespace
+
+Walk::Walk(const graph::Gso& gso, std::int64_t node, View view)
+    : gso_(gso),
+      matrix_(view == View::kFromSource ? gso_.view<double>() : gso_.transpose_view<double>()) {
+  check_node(view == View::kFromSource ? "source" : "target", node, gso.num_nodes());
+  values_.assign(static_cast<std::size_t>(gso.num_nodes()), 0.0);
+  next_.resize(values_.size());
+  values_[node] = 1.0;
+}
+
+void Walk::step() {
+  ops::multiply(matrix_, values_.data(), 1, next_.data());
+  std::swap(values_, next_);
+  ++tau_;
+}
+
+std::vector<double> pair_profile(const graph::Gso& gso, std::int64_t source, std::int64_t target,
+                                 std::span<const std::int64_t> taus, const Progress& progress) {
+  check_node("target", target, gso.num_nodes());
+  Walk walk(gso, source, View::kFromSource);
+  std::vector<double> profile(taus.size());
+  visit_taus(walk, taus, progress, [&](std::size_t i) { profile[i] = walk.values()[target]; });
+  return profile;
+}
+
+std::vector<Reach> reach_profile(const graph::Gso& gso, std::int64_t node, View view,
+                                 std::span<const std::int64_t> taus, const Progress& progress) {
+  Walk walk(gso, node, view);
+  std::vector<Reach> profile(taus.size());
+  visit_taus(walk, taus, progress, [&](std::size_t i) { profile[i] = reach_of(walk); });
+  return profile;
+}
+
+std::optional<std::int64_t> first_reaching(const graph::Gso& gso, std::int64_t source,
+                                           std::int64_t target, double threshold,
+                                           std::int64_t max_tau, const Progress& progress) {
+  check_node("target", target, gso.num_nodes());
+  Walk walk(gso, source, View::kFromSource);
+  while (walk.values()[target] < threshold) {
+    if (walk.tau() == max_tau) return {};
+    walk.step();
+    if (progress) progress(walk.tau());
+  }
+  return walk.tau();
+}
+
+std::vector<std::int32_t> hops_to(const graph::Gso& gso, std::int64_t target) {
+  check_node("target", target, gso.num_nodes());
+  const auto matrix = gso.view<double>();
+  std::vector<std::int32_t> hops(static_cast<std::size_t>(gso.num_nodes()), graph::kUnreachable);
+  std::vector<std::int32_t> queue = {static_cast<std::int32_t>(target)};
+  hops[target] = 0;
+  for (std::size_t head = 0; head < queue.size(); ++head) {
+    const std::int32_t node = queue[head];
+    for (std::int64_t e = matrix.row_ptr[node]; e < matrix.row_ptr[node + 1]; ++e) {
+      const std::int32_t sender = matrix.col[e];
+      if (matrix.value[e] == 0.0 || hops[sender] != graph::kUnreachable) continue;
+      hops[sender] = hops[node] + 1;
+      queue.push_back(sender);
+    }
+  }
+  return hops;
+}
+
+}  // namespace mpssm::analysis
