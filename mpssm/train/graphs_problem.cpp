@@ -118,6 +118,12 @@ class GraphsProblem final : public Problem {
     return metrics;
   }
 
+  Sample sample(std::int64_t index) const override {
+    check_sample(index, data_.num_graphs());
+    const std::int64_t graphs[] = {index};
+    return {inputs(graphs), graph::select_graphs(gso_, graphs)};
+  }
+
   void write_predictions(nn::GraphModule& model, const io::Sink& sink) const override {
     std::string header = is_node_level() ? "graph,node,split" : "graph,split";
     const bool has_labels = !std::isnan(data_.target.values.front());

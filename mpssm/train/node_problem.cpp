@@ -143,6 +143,11 @@ class NodeProblem final : public Problem {
     sink(text);
   }
 
+  Sample sample(std::int64_t index) const override {
+    check_sample(index, 1);
+    return {x_, gso_};
+  }
+
   Preprocessing preprocessing() const override {
     return {.columns = data_.columns, .class_names = class_names_, .mean = mean_, .scale = scale_};
   }

@@ -20,6 +20,12 @@ torch::Tensor ordered_sum(const torch::Tensor& x) {
   return rest == 0 ? sum : sum + flat.slice(0, flat.numel() - rest).sum();
 }
 
+void check_sample(std::int64_t index, std::int64_t count) {
+  if (index >= 0 && index < count) return;
+  throw std::out_of_range("sample: expected 0 to " + std::to_string(count - 1) + ", got " +
+                          std::to_string(index));
+}
+
 torch::Tensor tensor_of(const data::Matrix& matrix) {
   torch::Tensor tensor = torch::empty({matrix.rows, matrix.columns});
   std::copy(matrix.values.begin(), matrix.values.end(), tensor.data_ptr<float>());

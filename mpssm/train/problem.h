@@ -59,6 +59,14 @@ class Problem {
   /// node.
   virtual void write_predictions(nn::GraphModule& model, const io::Sink& sink) const = 0;
 
+  /// What the network sees of one sample: of the whole graph (0), of a graph by its number, of the
+  /// window that begins at a step. Throws std::out_of_range if there is no such sample.
+  struct Sample {
+    torch::Tensor x;
+    graph::Gso gso;
+  };
+  virtual Sample sample(std::int64_t index) const = 0;
+
   virtual std::vector<Reference> references() const { return {}; }
   virtual Preprocessing preprocessing() const { return {}; }
 };

@@ -18,6 +18,8 @@ std::unique_ptr<Problem> make_graphs_problem(const data::Dataset& dataset, const
 std::unique_ptr<Problem> make_series_problem(const data::Dataset& dataset, const Config& config,
                                              const Preprocessing* learned);
 
+/// Throws std::out_of_range unless 0 <= index < count.
+void check_sample(std::int64_t index, std::int64_t count);
 torch::Tensor tensor_of(const data::Matrix& matrix);
 /// The numbers of a dense float tensor; it must outlive the span.
 std::span<const float> numbers_of(const torch::Tensor& tensor);

@@ -123,6 +123,12 @@ class SeriesProblem final : public Problem {
     return forecast_metrics(torch::cat(outputs), targets(windows), data_.null_value, use_mae_);
   }
 
+  Sample sample(std::int64_t index) const override {
+    check_sample(index, split_.end);
+    const std::int64_t windows[] = {index};
+    return {steps_of(inputs_, windows, 0, data_.lags)[0], gso_};
+  }
+
   void write_predictions(nn::GraphModule& model, const io::Sink& sink) const override {
     std::string header = "window,node";
     for (std::int64_t h = 1; h <= data_.horizon; ++h) header += ",step_" + std::to_string(h);
