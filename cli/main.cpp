@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// mpssm: train, evaluate and use message-passing state-space models from a command line.
+// mpssm: train, evaluate, use and analyse message-passing state-space models from a command line.
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
@@ -23,6 +23,7 @@ Examples:
   mpssm train myfolder/ --out runs/mine    own graph: edges.csv and nodes.csv
   mpssm predict runs/mine                  probabilities for every node, as CSV
   mpssm tune myfolder/ --grid model.blocks=2,4,8
+  mpssm sensitivity runs/mine --target 17  what the prediction of node 17 depends on
 
 `mpssm VERB --help` explains a verb.)";
 
@@ -52,6 +53,7 @@ int run(int argc, char** argv) {
   mpssm::cli::add_evaluate(app, action);
   mpssm::cli::add_predict(app, action);
   mpssm::cli::add_tune(app, action);
+  mpssm::cli::add_sensitivity(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -90,31 +90,16 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return result;
 }
 
-ProgressLine::ProgressLine(std::string metric, bool quiet)
-    : metric_(std::move(metric)),
-      quiet_(quiet),
-      is_terminal_(isatty(STDERR_FILENO) == 1),
-      val_(std::numeric_limits<double>::quiet_NaN()) {}
+StatusLine::StatusLine() : is_terminal_(isatty(STDERR_FILENO) == 1) {}
 
-ProgressLine::~ProgressLine() { finish(); }
+StatusLine::~StatusLine() { finish(); }
 
-void ProgressLine::update(const train::Progress& progress) {
-  if (progress.val != nullptr) val_ = progress.val->at(metric_);
-  if (quiet_) return;
-  const auto now = std::chrono::steady_clock::now();
-  const double since = std::chrono::duration<double>(now - last_).count();
-  const bool is_last = progress.step == progress.num_steps;
-  if (!is_last && since < (is_terminal_ ? 0.1 : 5.0)) return;
-  if (!is_terminal_ && progress.val == nullptr && since < 60.0) return;
-  last_ = now;
-  std::string line = text("step %lld/%lld  loss %.4f", static_cast<long long>(progress.step),
-                          static_cast<long long>(progress.num_steps), progress.loss);
-  if (!std::isnan(val_)) {
-    line += text("  val %s %.4f  best %.4f", std::string(train::metric_info(metric_).title).c_str(),
-                 val_, progress.best);
-  }
-  line += "  " + duration(progress.seconds);
-  if (!is_last) line += ", " + duration(progress.seconds_left) + " left";
+double StatusLine::seconds_since_last() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - last_).count();
+}
+
+void StatusLine::show(std::string line) {
+  last_ = std::chrono::steady_clock::now();
   if (!is_terminal_) {
     say(line);
     return;
@@ -125,9 +110,39 @@ void ProgressLine::update(const train::Progress& progress) {
   has_line_ = true;
 }
 
-void ProgressLine::finish() {
+void StatusLine::finish() {
   if (has_line_) std::fprintf(stderr, "\n");
   has_line_ = false;
+}
+
+ProgressLine::ProgressLine(std::string metric, bool quiet)
+    : metric_(std::move(metric)), quiet_(quiet), val_(std::numeric_limits<double>::quiet_NaN()) {}
+
+void ProgressLine::update(const train::Progress& progress) {
+  if (progress.val != nullptr) val_ = progress.val->at(metric_);
+  if (quiet_) return;
+  const double since = line_.seconds_since_last();
+  const bool is_last = progress.step == progress.num_steps;
+  if (!is_last && since < (line_.is_terminal() ? 0.1 : 5.0)) return;
+  if (!line_.is_terminal() && progress.val == nullptr && since < 60.0) return;
+  std::string line = text("step %lld/%lld  loss %.4f", static_cast<long long>(progress.step),
+                          static_cast<long long>(progress.num_steps), progress.loss);
+  if (!std::isnan(val_)) {
+    line += text("  val %s %.4f  best %.4f", std::string(train::metric_info(metric_).title).c_str(),
+                 val_, progress.best);
+  }
+  line += "  " + duration(progress.seconds);
+  if (!is_last) line += ", " + duration(progress.seconds_left) + " left";
+  line_.show(line);
+}
+
+void Meter::update(double share_done) {
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  constexpr double kSilent = 2.0;
+  if (seconds < kSilent || line_.seconds_since_last() < (line_.is_terminal() ? 0.1 : 10.0)) return;
+  line_.show(what_ + text(": %.0f %%  ", 100.0 * share_done) + duration(seconds) + ", " +
+             duration(seconds * (1.0 - share_done) / share_done) + " left");
 }
 
 void catch_interrupts() {

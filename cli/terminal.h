@@ -25,21 +25,48 @@ std::string duration(double seconds);
 /// Columns aligned, first row is the header, numbers to the right.
 std::string table(const std::vector<std::vector<std::string>>& rows);
 
-/// Follows a training run: one line that is rewritten on a terminal, else a line now and then.
+/// One line that is rewritten on a terminal, else lines below each other.
+class StatusLine {
+ public:
+  StatusLine();
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+  ~StatusLine();
+  bool is_terminal() const { return is_terminal_; }
+  double seconds_since_last() const;
+  void show(std::string line);
+  void finish();  ///< leaves the line
+
+ private:
+  bool is_terminal_;
+  bool has_line_ = false;
+  std::chrono::steady_clock::time_point last_ = {};
+};
+
+/// Follows a training run.
 class ProgressLine {
  public:
   ProgressLine(std::string metric, bool quiet);
-  ~ProgressLine();
   void update(const train::Progress& progress);
-  void finish();  ///< leaves the line
+  void finish() { line_.finish(); }
 
  private:
   std::string metric_;
   bool quiet_;
-  bool is_terminal_;
-  bool has_line_ = false;
   double val_;
-  std::chrono::steady_clock::time_point last_ = {};
+  StatusLine line_;
+};
+
+/// Follows any other long work; silent if it takes less than two seconds.
+class Meter {
+ public:
+  explicit Meter(std::string what) : what_(std::move(what)) {}
+  void update(double share_done);
+
+ private:
+  std::string what_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  StatusLine line_;
 };
 
 /// From now on Ctrl-C and SIGTERM ask for a stop instead of ending the program; a second one ends

@@ -139,10 +139,11 @@ TEST(OutputJacobian, LeavesTheNetworkAsItWas) {
   const Trained trained = train_small("stable");
   const auto [x, gso] = trained.experiment.problem->sample(0);
   trained.model->train();
+  for (auto& parameter : trained.model->parameters()) parameter.mutable_grad().reset();
   output_jacobian(*trained.model, x, gso, 0);
   EXPECT_TRUE(trained.model->is_training());
   for (const auto& parameter : trained.model->parameters()) {
-    EXPECT_TRUE(!parameter.grad().defined() || parameter.grad().abs().max().item<float>() >= 0.0F);
+    EXPECT_FALSE(parameter.grad().defined());
   }
   EXPECT_FALSE(x.requires_grad());
   EXPECT_THROW(output_jacobian(*trained.model, x, gso, 64), std::out_of_range);

@@ -39,6 +39,9 @@ class Documents(unittest.TestCase):
     def test_commands_of_the_data_page_work(self):
         self.check("docs/data.md", 4)
 
+    def test_commands_of_the_sensitivity_page_work(self):
+        self.check("docs/sensitivity.md", 3)
+
 
 if __name__ == "__main__":
     unittest.main()

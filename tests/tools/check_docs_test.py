@@ -59,6 +59,10 @@ class CheckDocs(unittest.TestCase):
         self.expect_lie("`./dev fly`", "no verb 'fly'")
         self.expect_lie("`cmake --preset gone`", "no preset 'gone'")
         self.expect_lie("`build/bin/gone_bench`", "no target 'gone_bench'")
+        self.expect_lie("`cmake --build build --target gone`", "no target 'gone'")
+
+    def test_a_target_of_another_program_is_none_of_ours(self):
+        self.assertEqual(self.run_on("`mpssm sensitivity runs/mine --target 17`").returncode, 0)
 
     def test_verbs_in_fenced_code_are_checked(self):
         run = self.run_on("```sh\n./dev test\n./dev fly\n```\n")
