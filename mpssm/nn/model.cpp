@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/nn/model.h"
 
-#include <algorithm>
-
 #include <torch/nn/init.h>
 #include <torch/types.h>
 
@@ -40,8 +38,6 @@ ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
       options.hidden_channels, ", ", options.out_channels);
   TORCH_CHECK_VALUE(options.num_blocks >= 1, "Model: expected num_blocks >= 1, got ",
                     options.num_blocks);
-  TORCH_CHECK_VALUE(options.readout_layers >= 1, "Model: expected readout_layers >= 1, got ",
-                    options.readout_layers);
   TORCH_CHECK_VALUE(options.readout != Readout::kGraph || options.mode == Mode::kStatic,
                     "Model: readout graph needs static mode");
   TORCH_CHECK_VALUE(options.readout != Readout::kForecast || options.mode == Mode::kTemporal,
@@ -54,16 +50,12 @@ ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
     blocks_.push_back(register_module("block_" + index, Block(block_options(options))));
   }
   final_norm_ = register_module("final_norm", Norm(options.norm, hidden));
-  const bool triple =
-      options.readout == Readout::kGraph && options.pooling == ops::Pooling::kSumMaxMean;
-  std::int64_t width = triple ? 3 * hidden : hidden;
-  for (std::int64_t i = 0; i < options.readout_layers; ++i) {
-    const bool last = i + 1 == options.readout_layers;
-    const std::int64_t next = last ? options.out_channels : std::max<std::int64_t>(width / 2, 1);
-    readout_.push_back(
-        register_module("readout_" + std::to_string(i), torch::nn::Linear(width, next)));
-    width = next;
-  }
+  readout_ = ReadoutHead(*this, {.in_channels = hidden,
+                                 .out_channels = options.out_channels,
+                                 .pools = options.readout == Readout::kGraph,
+                                 .pooling = options.pooling,
+                                 .layers = options.readout_layers,
+                                 .activation = options.readout_activation});
   if (options.num_embedded_nodes > 0) {
     node_embedding_ = register_parameter("node_embedding",
                                          torch::randn({options.num_embedded_nodes, hidden}) * 0.1);
@@ -95,16 +87,6 @@ torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Gso& gso) {
   return h;
 }
 
-torch::Tensor ModelImpl::read_out(torch::Tensor h, const graph::Gso& gso) {
-  h = final_norm_->forward(h);
-  if (options_.readout == Readout::kGraph) h = ops::pool(gso, h, options_.pooling);
-  for (std::size_t i = 0; i < readout_.size(); ++i) {
-    if (i > 0) h = activate(options_.readout_activation, h);
-    h = ops::linear(h, readout_[i]->weight, readout_[i]->bias);
-  }
-  return h;
-}
-
 torch::Tensor ModelImpl::skip(const torch::Tensor& x) {
   const torch::Tensor last =
       x.slice(/*dim=*/-3, x.size(-3) - options_.skip_steps).transpose(-3, -2);  // [..., N, T, in]
@@ -126,7 +108,7 @@ torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Gso& gso) 
   TORCH_CHECK_VALUE(options_.skip_steps == 0 || x.size(-3) >= options_.skip_steps,
                     "Model: expected at least skip_steps=", options_.skip_steps, " steps, got ",
                     x.size(-3));
-  const torch::Tensor y = read_out(embed(x, gso), gso);
+  const torch::Tensor y = readout_.forward(final_norm_->forward(embed(x, gso)), gso);
   return skip_.is_empty() ? y : y + skip(x);
 }
 

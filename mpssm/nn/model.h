@@ -13,6 +13,7 @@
 #include "mpssm/nn/block.h"
 #include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/norm.h"
+#include "mpssm/nn/readout.h"
 #include "mpssm/ops/pool.h"
 
 namespace mpssm::nn {
@@ -67,7 +68,6 @@ class ModelImpl : public GraphModule {
  private:
   /// H after all blocks: [..., N, hidden] or [..., T, N, hidden].
   torch::Tensor embed(const torch::Tensor& x, const graph::Gso& gso);
-  torch::Tensor read_out(torch::Tensor h, const graph::Gso& gso);
   torch::Tensor skip(const torch::Tensor& x);
 
   ModelOptions options_;
@@ -75,7 +75,7 @@ class ModelImpl : public GraphModule {
   std::vector<Norm> norms_;
   std::vector<Block> blocks_;
   Norm final_norm_{nullptr};
-  std::vector<torch::nn::Linear> readout_;
+  ReadoutHead readout_;
   torch::Tensor node_embedding_;     // [N, hidden], undefined if not wanted
   torch::nn::Linear skip_{nullptr};  // [skip_steps * in] -> [out]
 };

@@ -195,7 +195,8 @@ void check(const Config& config) {
     }
   });
   const ModelConfig& model = config.model;
-  expect_one_of("model.kind", model.kind, {"mpssm", "gcn"});
+  expect_one_of("model.kind", model.kind,
+                {"mpssm", "gcn", "linear_gcn", "linear_gcn_shared", "linear_blocks"});
   expect_one_of("model.state", model.state, {"dense", "diagonal", "stable"});
   expect_one_of("model.norm", model.norm, {"layer", "batch", "none"});
   expect_one_of("model.state_norm", model.state_norm, {"layer", "batch", "none"});
@@ -223,8 +224,8 @@ void check(const Config& config) {
   expect_range("train.epochs", config.train.epochs, 1, 1'000'000'000);
   expect_range("train.batch", config.train.batch, 1, 1'000'000'000);
   expect_range("train.eval_every", config.train.eval_every, 1, 1'000'000'000);
-  expect(model.state == "dense" || model.kind == "gcn" || model.channels % 2 == 0, "model.channels",
-         "an even number with a diagonal state (channels come in pairs)",
+  expect(model.state == "dense" || model.kind != "mpssm" || model.channels % 2 == 0,
+         "model.channels", "an even number with a diagonal state (channels come in pairs)",
          std::to_string(model.channels));
   expect(model.dropout < 1.0, "model.dropout", "a number in [0, 1)", toml_value(model.dropout));
   expect(model.min_modulus <= model.max_modulus && model.max_modulus <= 1.0, "model.max_modulus",

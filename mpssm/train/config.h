@@ -95,7 +95,7 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("data.split_seed", data.split_seed, "of the random split of data that has none");
   visit("data.make_seed", data.make_seed, "of built-in data");
   auto& model = config.model;
-  visit("model.kind", model.kind, "mpssm or gcn");
+  visit("model.kind", model.kind, "mpssm, gcn, linear_gcn, linear_gcn_shared or linear_blocks");
   visit("model.channels", model.channels, "width");
   visit("model.blocks", model.blocks, "blocks (gcn: layers)");
   visit("model.hops", model.hops, "hops per block on a static graph");

@@ -153,7 +153,7 @@ void remove_leftovers(const fs::path& folder) {
 
 std::int64_t least_parameters(const Config& config) {
   const std::int64_t square = config.model.channels * config.model.channels;
-  return config.model.blocks * (config.model.kind == "gcn" ? 1 : 3) * square;
+  return config.model.blocks * (config.model.kind == "mpssm" ? 3 : 1) * square;
 }
 
 Experiment set_up(const Config& config, const fs::path& data_dir) {

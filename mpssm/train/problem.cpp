@@ -5,6 +5,7 @@
 
 #include "mpssm/io/error.h"
 #include "mpssm/nn/baselines/gcn.h"
+#include "mpssm/nn/baselines/linear_gcn.h"
 #include "mpssm/train/problems.h"
 
 namespace mpssm::train {
@@ -94,17 +95,37 @@ nn::ModelOptions model_options(const ModelConfig& config) {
   return options;
 }
 
-std::shared_ptr<nn::GraphModule> make_gcn(const nn::ModelOptions& options) {
-  return nn::Gcn(nn::GcnOptions{.in_channels = options.in_channels,
-                                .hidden_channels = options.hidden_channels,
-                                .out_channels = options.out_channels,
-                                .num_layers = options.num_blocks,
-                                .activation = options.activation,
-                                .norm = options.norm,
-                                .residual = options.residual,
-                                .dropout = options.dropout,
-                                .graph_readout = options.readout == nn::Readout::kGraph,
-                                .pooling = options.pooling})
+std::shared_ptr<nn::GraphModule> make_network(const std::string& kind,
+                                              const nn::ModelOptions& options) {
+  if (kind == "mpssm") return nn::Model(options).ptr();
+  if (options.mode == nn::Mode::kTemporal) {
+    throw io::InputError("model.kind: " + kind + " has no temporal mode; a series needs mpssm");
+  }
+  const nn::ReadoutOptions readout{.pools = options.readout == nn::Readout::kGraph,
+                                   .pooling = options.pooling,
+                                   .layers = options.readout_layers,
+                                   .activation = options.readout_activation};
+  if (kind == "gcn") {
+    return nn::Gcn(nn::GcnOptions{.in_channels = options.in_channels,
+                                  .hidden_channels = options.hidden_channels,
+                                  .out_channels = options.out_channels,
+                                  .num_layers = options.num_blocks,
+                                  .activation = options.activation,
+                                  .norm = options.norm,
+                                  .residual = options.residual,
+                                  .dropout = options.dropout,
+                                  .readout = readout})
+        .ptr();
+  }
+  return nn::LinearGcn(nn::LinearGcnOptions{.in_channels = options.in_channels,
+                                            .hidden_channels = options.hidden_channels,
+                                            .out_channels = options.out_channels,
+                                            .num_blocks = options.num_blocks,
+                                            .hops = options.hops,
+                                            .shared = kind != "linear_gcn",
+                                            .mlp = kind == "linear_blocks",
+                                            .activation = options.activation,
+                                            .readout = readout})
       .ptr();
 }
 
@@ -113,12 +134,8 @@ std::shared_ptr<nn::GraphModule> make_gcn(const nn::ModelOptions& options) {
 BuiltModel build_model(const Problem& problem, const Config& config) {
   nn::ModelOptions options = model_options(config.model);
   problem.shape_model(options);
-  const bool is_gcn = config.model.kind == "gcn";
-  if (is_gcn && options.mode == nn::Mode::kTemporal) {
-    throw io::InputError("model.kind: gcn has no temporal mode; a series needs mpssm");
-  }
   BuiltModel built;
-  built.module = is_gcn ? make_gcn(options) : nn::Model(options).ptr();
+  built.module = make_network(config.model.kind, options);
   built.num_parameters = nn::num_parameters(*built.module);
   const bool batched = problem.num_train() > 1;
   const graph::Gso gso = problem.largest_gso(config.train.batch);

@@ -44,7 +44,7 @@ TEST(Gcn, IsItsFormula) {
       h = residual ? h + y : y;
     }
     EXPECT_TRUE(close(gcn->forward(x, gso),
-                      torch::linear(h, p["readout.weight"], p["readout.bias"]), 1e-5));
+                      torch::linear(h, p["readout_0.weight"], p["readout_0.bias"]), 1e-5));
   }
 }
 
@@ -55,8 +55,7 @@ TEST(Gcn, ReadsOutGraphsAndNamesBadShapes) {
                      .hidden_channels = 4,
                      .norm = NormKind::kLayer,
                      .dropout = 0.5,
-                     .graph_readout = true,
-                     .pooling = ops::Pooling::kSumMaxMean});
+                     .readout = {.pools = true, .pooling = ops::Pooling::kSumMaxMean}});
   EXPECT_EQ(gcn->forward(torch::randn({12, 3}), gso).sizes(), torch::IntArrayRef({2, 1}));
   EXPECT_THROW(gcn->forward(torch::randn({12, 4}), gso), c10::Error);
 }

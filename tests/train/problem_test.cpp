@@ -10,6 +10,7 @@
 
 #include "mpssm/io/error.h"
 #include "mpssm/ops/runtime.h"
+#include "mpssm/train/experiment.h"
 #include "mpssm/train/metrics.h"
 
 #include "tests/train/small_data.h"
@@ -275,6 +276,24 @@ TEST(Problem, PredictionsHaveOneLinePerSample) {
       expected = 6 * (split.end - split.test);
     }
     EXPECT_EQ(count_lines(predictions(*problem, model)), expected + 1) << dataset.name;
+  }
+}
+
+TEST(BuildModel, EveryKindOfTheLadderLearnsOnGraphs) {
+  const data::Dataset dataset = make_graphs_data();
+  for (const char* kind : {"mpssm", "gcn", "linear_gcn", "linear_gcn_shared", "linear_blocks"}) {
+    Config config = small_config();
+    config.model.kind = kind;
+    const auto problem = make_problem(dataset, config);
+    torch::manual_seed(1);
+    const BuiltModel built = build_model(*problem, config);
+    EXPECT_GE(built.num_parameters, least_parameters(config)) << kind;
+    const std::vector<std::int64_t> samples = {0, 1, 2};
+    torch::Tensor loss = problem->loss(*built.module, samples);
+    loss.backward();
+    for (const auto& parameter : built.module->named_parameters()) {
+      EXPECT_TRUE(parameter.value().grad().defined()) << kind << " " << parameter.key();
+    }
   }
 }
 

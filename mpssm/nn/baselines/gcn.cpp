@@ -25,9 +25,10 @@ GcnImpl::GcnImpl(const GcnOptions& options) : options_(options) {
     layers_.push_back(register_module("layer_" + index, torch::nn::Linear(hidden, hidden)));
   }
   final_norm_ = register_module("final_norm", Norm(options.norm, hidden));
-  const bool triple = options.graph_readout && options.pooling == ops::Pooling::kSumMaxMean;
-  readout_ = register_module("readout",
-                             torch::nn::Linear(triple ? 3 * hidden : hidden, options.out_channels));
+  ReadoutOptions readout = options.readout;
+  readout.in_channels = hidden;
+  readout.out_channels = options.out_channels;
+  readout_ = ReadoutHead(*this, readout);
 }
 
 torch::Tensor GcnImpl::forward(const torch::Tensor& x, const graph::Gso& gso) {
@@ -44,9 +45,7 @@ torch::Tensor GcnImpl::forward(const torch::Tensor& x, const graph::Gso& gso) {
     if (is_training()) y = ops::dropout(y, options_.dropout);
     h = options_.residual ? h + y : y;
   }
-  h = final_norm_->forward(h);
-  if (options_.graph_readout) h = ops::pool(gso, h, options_.pooling);
-  return ops::linear(h, readout_->weight, readout_->bias);
+  return readout_.forward(final_norm_->forward(h), gso);
 }
 
 }  // namespace mpssm::nn

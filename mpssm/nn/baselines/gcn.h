@@ -11,7 +11,7 @@
 #include "mpssm/nn/activation.h"
 #include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/norm.h"
-#include "mpssm/ops/pool.h"
+#include "mpssm/nn/readout.h"
 
 namespace mpssm::nn {
 
@@ -23,13 +23,12 @@ struct GcnOptions {
   Activation activation = Activation::kRelu;
   NormKind norm = NormKind::kNone;  ///< on the input of each layer, and before the readout
   bool residual = false;
-  double dropout = 0.0;        ///< on each layer's output
-  bool graph_readout = false;  ///< one output per graph instead of one per node
-  ops::Pooling pooling = ops::Pooling::kMean;
+  double dropout = 0.0;         ///< on each layer's output
+  ReadoutOptions readout = {};  ///< its channels are taken from the above
 };
 
-/// H = x E + e;  H <- [H +] Dropout(phi(A Norm(H) W + b)) for each layer;  y = Norm(H) R + r.
-/// x [N, in] -> [N, out], or [G, out] with graph_readout.
+/// H = x E + e;  H <- [H +] Dropout(phi(A Norm(H) W + b)) for each layer;  y = Readout(Norm(H)).
+/// x [N, in] -> [N, out], or [G, out] with a readout that pools.
 class GcnImpl : public GraphModule {
  public:
   explicit GcnImpl(const GcnOptions& options);
@@ -42,7 +41,7 @@ class GcnImpl : public GraphModule {
   std::vector<Norm> norms_;
   std::vector<torch::nn::Linear> layers_;
   Norm final_norm_{nullptr};
-  torch::nn::Linear readout_{nullptr};
+  ReadoutHead readout_;
 };
 TORCH_MODULE(Gcn);
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/nn/readout.h"
+
+#include <algorithm>
+#include <string>
+
+#include <torch/types.h>
+
+#include "mpssm/ops/linear.h"
+
+namespace mpssm::nn {
+
+ReadoutHead::ReadoutHead(torch::nn::Module& owner, const ReadoutOptions& options)
+    : options_(options) {
+  TORCH_CHECK_VALUE(options.layers >= 1, "readout: expected readout_layers >= 1, got ",
+                    options.layers);
+  const bool triple = options.pools && options.pooling == ops::Pooling::kSumMaxMean;
+  std::int64_t width = triple ? 3 * options.in_channels : options.in_channels;
+  for (std::int64_t i = 0; i < options.layers; ++i) {
+    const bool last = i + 1 == options.layers;
+    const std::int64_t next = last ? options.out_channels : std::max<std::int64_t>(width / 2, 1);
+    layers_.push_back(
+        owner.register_module("readout_" + std::to_string(i), torch::nn::Linear(width, next)));
+    width = next;
+  }
+}
+
+torch::Tensor ReadoutHead::forward(torch::Tensor h, const graph::Gso& gso) const {
+  if (options_.pools) h = ops::pool(gso, h, options_.pooling);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    if (i > 0) h = activate(options_.activation, h);
+    h = ops::linear(h, layers_[i]->weight, layers_[i]->bias);
+  }
+  return h;
+}
+
+}  // namespace mpssm::nn

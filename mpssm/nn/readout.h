@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// From node features to predictions: what all networks end with.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
+
+#include "mpssm/graph/gso.h"
+#include "mpssm/nn/activation.h"
+#include "mpssm/ops/pool.h"
+
+namespace mpssm::nn {
+
+struct ReadoutOptions {
+  std::int64_t in_channels = 64;
+  std::int64_t out_channels = 1;
+  bool pools = false;  ///< one output per graph instead of one per node
+  ops::Pooling pooling = ops::Pooling::kMean;
+  std::int64_t layers = 1;                    ///< linear ones, each of half the width
+  Activation activation = Activation::kGelu;  ///< between them
+};
+
+/// Pooling if wanted, then linear layers. They are registered with their owner as readout_0, ...
+class ReadoutHead {
+ public:
+  ReadoutHead() = default;
+  ReadoutHead(torch::nn::Module& owner, const ReadoutOptions& options);
+
+  /// h [..., N, in] -> [..., N, out], or [N, in] -> [G, out] if it pools.
+  torch::Tensor forward(torch::Tensor h, const graph::Gso& gso) const;
+
+ private:
+  ReadoutOptions options_;
+  std::vector<torch::nn::Linear> layers_;
+};
+
+}  // namespace mpssm::nn
