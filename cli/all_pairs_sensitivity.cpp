@@ -27,7 +27,9 @@ void announce(const GraphQuestion& question, std::int64_t steps) {
                          " nodes); give --source or --target");
   }
   constexpr std::int64_t kWorthSaying = 2000;
-  if (nodes < kWorthSaying) return;
+  static std::int64_t said_for = 0;  // once for all passes of a command
+  if (nodes < kWorthSaying || steps <= said_for) return;
+  said_for = steps;
   constexpr double kMib = 1024.0 * 1024.0;
   say(text("all pairs of %lld nodes, up to %lld steps, in blocks: %.0f MiB beside the graph",
            static_cast<long long>(nodes), static_cast<long long>(steps),
@@ -43,6 +45,7 @@ struct GraphBounds {
   std::vector<double> largest;  // at each tau; empty: not asked for
 };
 
+/// `found` as of A alone: W scales both sides alike, and may overflow.
 GraphBounds bound_graph(const GraphQuestion& question, const std::vector<Extremes>& found,
                         Answer& answer) {
   if (!question.options.bounds) return {};
@@ -52,14 +55,13 @@ GraphBounds bound_graph(const GraphQuestion& question, const std::vector<Extreme
   bool holds = true;
   ordered_json all = ordered_json::array();
   for (const Extremes& at : found) {
-    const double scale = question.w_power(at.tau);
-    const double slack = kRounding * scale;
-    bounds.largest.push_back(analysis::global_bound(radius, question.num_nodes(), at.tau) * scale);
-    holds = holds && at.largest.value >= bounds.largest.back() - slack;
+    const double largest = analysis::global_bound(radius, question.num_nodes(), at.tau);
+    holds = holds && at.largest.value >= largest - kRounding;
+    bounds.largest.push_back(question.scaled(largest, at.tau));
     ordered_json row = {{"tau", at.tau}, {"global_at_least", bounds.largest.back()}};
     if (const auto least = limit != nullptr ? limit->minimum_bound(at.tau) : std::nullopt) {
-      bounds.least.push_back(std::max(*least, 0.0) * scale);
-      holds = holds && at.least.value >= bounds.least.back() - slack;
+      holds = holds && at.least.value >= *least - kRounding;
+      bounds.least.push_back(question.scaled(std::max(*least, 0.0), at.tau));
       row["least_at_least"] = bounds.least.back();
     }
     all.push_back(std::move(row));
@@ -124,8 +126,8 @@ void tell_depth(const GraphQuestion& question, Answer& answer) {
                           {"tau", depth->tau},
                           {"last_source", node_json(question.bare, depth->last.source)},
                           {"last_target", node_json(question.bare, depth->last.target)}};
-  answer.line("every pair of a component has " + what + " from " + shown(depth->tau) +
-              " hops on; the last one is " + question.name(depth->last.source) + " to " +
+  answer.line("every pair of a component has " + what + " from " + counted(depth->tau, "hop") +
+              " on; the last one is " + question.name(depth->last.source) + " to " +
               question.name(depth->last.target));
 }
 
@@ -164,9 +166,10 @@ void answer_all_pairs(const GraphQuestion& question, Answer& answer) {
   announce(question, question.taus.back());
   Meter meter("extremes over all pairs");
   std::vector<Extremes> found = analysis::extremes(question.gso, question.taus, progress_on(meter));
+  const GraphBounds bounds = bound_graph(question, found, answer);
   for (Extremes& at : found) {
-    at.least.value *= question.w_power(at.tau);
-    at.largest.value *= question.w_power(at.tau);
+    at.least.value = question.scaled(at.least.value, at.tau);
+    at.largest.value = question.scaled(at.largest.value, at.tau);
     answer.json["profile"].push_back({{"tau", at.tau},
                                       {"value", at.largest.value},
                                       {"least", at.least.value},
@@ -174,7 +177,6 @@ void answer_all_pairs(const GraphQuestion& question, Answer& answer) {
                                       {"least_target", node_json(question.bare, at.least.target)},
                                       {"zero_pairs", at.zeros}});
   }
-  const GraphBounds bounds = bound_graph(question, found, answer);
   print_extremes(found, bounds, answer);
   draw_extremes(found, bounds, answer);
   if (question.options.depth) tell_depth(question, answer);
@@ -205,7 +207,7 @@ void answer_worst_pairs(const GraphQuestion& question, Answer& answer) {
   Meter depth_meter("their depths");
   for (std::size_t k = 0; k < worst.size(); ++k) {
     const analysis::PairValue& pair = worst[k];
-    const double value = pair.value * question.w_power(tau);
+    const double value = question.scaled(pair.value, tau);
     const std::int32_t hops = analysis::hops_to(question.gso, pair.target)[pair.source];
     ordered_json entry = {{"source", node_json(question.bare, pair.source)},
                           {"target", node_json(question.bare, pair.target)},

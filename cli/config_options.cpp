@@ -25,10 +25,10 @@ void add_config_options(CLI::App& verb, ConfigOptions& options) {
   verb.add_option("--data-dir", options.data_dir, "folder to look for registered files first")
       ->type_name("DIR");
   verb.add_option("--threads", options.threads, "threads to use (0: all cores)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   verb.add_option("--memory-limit", options.memory_limit_mib,
                   "refuse to start if a step needs more MiB than this (0: what is free)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
 }
 
 std::string preset_name(const std::string& dataset) {
@@ -55,6 +55,16 @@ train::Config make_config(const ConfigOptions& options) {
   }
   train::check(config);
   return config;
+}
+
+CLI::Validator at_least(std::int64_t least) {
+  const auto check = [least](const std::string& text) -> std::string {
+    const auto number = io::to_integer(text);
+    if (number && *number >= least) return {};
+    return "expected a whole number of " + std::to_string(least) + " or more, got '" +
+           io::printable(text) + "'";
+  };
+  return CLI::Validator(check, "");
 }
 
 std::vector<std::int64_t> parse_list(const std::string& option, const std::string& list) {

@@ -176,8 +176,7 @@ void add_data(CLI::App& app, Action& action) {
   part = add("make", "Make built-in data: board:RxC, properties:TASK[:N]", make);
   part->add_option("what", options->name, "what to make")->required();
   part->add_option("--out", options->out, "npz file to write")->required()->type_name("FILE");
-  part->add_option("--seed", options->seed, "start of the random numbers")
-      ->check(CLI::NonNegativeNumber);
+  part->add_option("--seed", options->seed, "start of the random numbers")->check(at_least(0));
   part = add("import", "Check own data and write them as one npz", write);
   part->add_option("path", options->name, "folder with edges.csv and nodes.csv, or an npz")
       ->required();

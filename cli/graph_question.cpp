@@ -50,8 +50,9 @@ bool wants_lambda_star(const GraphQuestion& question) {
 
 }  // namespace
 
-double GraphQuestion::w_power(std::int64_t tau) const {
-  return std::pow(std::abs(options.w), static_cast<double>(tau));
+double GraphQuestion::scaled(double entry, std::int64_t tau) const {
+  // What does not arrive stays 0, however large the power.
+  return entry == 0.0 ? 0.0 : entry * std::pow(std::abs(options.w), static_cast<double>(tau));
 }
 
 std::string GraphQuestion::title() const {
@@ -68,7 +69,7 @@ GraphQuestion read_question(const SensitivityOptions& options) {
   if (question.num_nodes() == 0) throw io::InputError(question.bare.name + ": expected a node");
   if (!options.source.empty()) question.source = data::find_node(question.bare, options.source);
   if (!options.target.empty()) question.target = data::find_node(question.bare, options.target);
-  if (options.source.empty() && options.target.empty()) choose_bridges(question);
+  if (options.source.empty() && options.target.empty() && !options.all) choose_bridges(question);
   question.gso =
       graph::make_gso(question.bare.graph, {.kind = graph::gso_kind_from_name(options.gso)});
   question.why_no_limit = options.gso != "sym_normalized"
@@ -99,9 +100,9 @@ void describe_graph(const GraphQuestion& question, Answer& answer) {
                  {"lambda_star", nullptr},
                  {"profile", nlohmann::ordered_json::array()},
                  {"bounds", nullptr}};
-  answer.line(question.bare.name + ": " + shown(graph.num_nodes()) + " nodes, " +
-              shown(graph.num_edges()) + (graph.is_symmetric() ? " edges, " : " directed edges, ") +
-              (components == 1 ? "connected" : shown(components) + " components"));
+  answer.line(question.bare.name + ": " + counted(graph.num_nodes(), "node") + ", " +
+              counted(graph.num_edges(), graph.is_symmetric() ? "edge" : "directed edge") + ", " +
+              (components == 1 ? "connected" : counted(components, "component")));
   if (wants_lambda_star(question)) {
     const analysis::DeepLimit& limit = *question.limit;
     const double rate =

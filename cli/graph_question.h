@@ -34,7 +34,7 @@ struct GraphQuestion {
   bool is_single() const { return (source >= 0) != (target >= 0); }
   std::int64_t num_nodes() const { return bare.graph.num_nodes(); }
   std::string name(std::int64_t node) const { return node_name(bare, node); }
-  double w_power(std::int64_t tau) const;  ///< |w|^tau
+  double scaled(double entry, std::int64_t tau) const;  ///< times |w|^tau, which may overflow
   std::string title() const;
 };
 

@@ -48,7 +48,7 @@ std::string draw_curve(const GraphQuestion& question, report::CurvePicture pictu
 std::string draw_map(const GraphQuestion& question) {
   const std::int64_t tau = question.taus.back();
   std::vector<double> power = analysis::dense_power(question.gso, tau);
-  for (double& entry : power) entry = std::abs(entry) * question.w_power(tau);
+  for (double& entry : power) entry = question.scaled(std::abs(entry), tau);
   return report::heat_map_svg({.title = question.bare.name + ": S after " + shown(tau) + " hops",
                                .row_label = "target i",
                                .column_label = "source j",
@@ -60,9 +60,6 @@ std::string draw_map(const GraphQuestion& question) {
 }
 
 std::string draw_graph(const GraphQuestion& question) {
-  if (question.source < 0 && question.target < 0) {
-    throw io::InputError("--picture graph: expected --source or --target, got neither");
-  }
   // Of a pair, what the target hears: the source is one of many.
   const bool hears = question.target >= 0;
   const std::int64_t node = hears ? question.target : question.source;
@@ -72,7 +69,7 @@ std::string draw_graph(const GraphQuestion& question) {
   while (walk.tau() < tau) walk.step();
   std::vector<double> value;
   for (const double entry : walk.values()) {
-    value.push_back(std::abs(entry) * question.w_power(tau));
+    value.push_back(question.scaled(std::abs(entry), tau));
   }
   return influence_svg(question.bare,
                        {.title = question.bare.name + ": what " + question.name(node) +
@@ -83,17 +80,27 @@ std::string draw_graph(const GraphQuestion& question) {
                         .value = value});
 }
 
-std::string draw(const GraphQuestion& question, const Answer& answer) {
+/// The picture asked for, or the one that fits the question. Throws before the work is done if it
+/// cannot be drawn.
+std::string choose_picture(const GraphQuestion& question) {
   std::string kind = question.options.picture;
   if (kind.empty()) kind = question.is_pair() ? "curve" : question.is_single() ? "graph" : "map";
-  if (kind == "curve") return draw_curve(question, answer.curve);
-  return kind == "map" ? draw_map(question) : draw_graph(question);
+  if (kind == "map" && question.num_nodes() > analysis::kMaxDensePower) {
+    throw io::InputError("--picture map: expected at most " + shown(analysis::kMaxDensePower) +
+                         " nodes, got " + shown(question.num_nodes()) +
+                         "; take --picture curve, or give --source");
+  }
+  if (kind == "graph" && question.source < 0 && question.target < 0) {
+    throw io::InputError("--picture graph: expected --source or --target, got neither");
+  }
+  return kind;
 }
 
 }  // namespace
 
 int analyse_graph(const SensitivityOptions& options) {
   const GraphQuestion question = read_question(options);
+  const std::string picture = options.plot.empty() ? "" : choose_picture(question);
   Answer answer;
   describe_graph(question, answer);
   if (question.is_pair()) {
@@ -105,8 +112,10 @@ int analyse_graph(const SensitivityOptions& options) {
   }
   if (options.worst > 0) answer_worst_pairs(question, answer);
   if (options.vanishing) answer_vanishing(question, answer);
-  if (!options.plot.empty()) {
-    io::write_file(options.plot, draw(question, answer));
+  if (!picture.empty()) {
+    io::write_file(options.plot, picture == "curve" ? draw_curve(question, answer.curve)
+                                 : picture == "map" ? draw_map(question)
+                                                    : draw_graph(question));
     say("wrote " + options.plot);
   }
   answer.print(options.json);

@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit is an error like any other
   try {
     const int code = run(argc, argv);
-    if (std::fflush(stdout) != 0) {
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       mpssm::cli::say("mpssm: cannot write to stdout");
       return mpssm::cli::kFailed;
     }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "mpssm/io/error.h"
+
 #include "cli/graph_question.h"
 
 namespace mpssm::cli {
@@ -17,21 +19,22 @@ struct PairBounds {
   std::vector<double> upper;
 };
 
-PairBounds bound_pair(const GraphQuestion& question, const std::vector<double>& values,
+/// `entries` are |(A^tau)_ij|: W scales both sides alike, and may overflow.
+PairBounds bound_pair(const GraphQuestion& question, const std::vector<double>& entries,
                       Answer& answer) {
   if (!question.options.bounds || question.limit == nullptr) return {};
   PairBounds bounds;
   bool holds = true;
   ordered_json at = ordered_json::array();
   const double limit = question.limit->limit(question.target, question.source);
-  for (std::size_t t = 0; t < values.size(); ++t) {
+  for (std::size_t t = 0; t < entries.size(); ++t) {
     const std::int64_t tau = question.taus[t];
     const double error = question.limit->error_bound(question.target, question.source, tau);
-    const double scale = question.w_power(tau);
-    bounds.lower.push_back(std::max(limit - error, 0.0) * scale);
-    bounds.upper.push_back((limit + error) * scale);
-    const double slack = kRounding * scale;
-    holds = holds && values[t] >= bounds.lower[t] - slack && values[t] <= bounds.upper[t] + slack;
+    const double lower = std::max(limit - error, 0.0);
+    const double upper = limit + error;
+    holds = holds && entries[t] >= lower - kRounding && entries[t] <= upper + kRounding;
+    bounds.lower.push_back(question.scaled(lower, tau));
+    bounds.upper.push_back(question.scaled(upper, tau));
     at.push_back({{"tau", tau}, {"lower", bounds.lower[t]}, {"upper", bounds.upper[t]}});
   }
   answer.json["bounds"] = {{"what", "limit -+ lambda*^tau sqrt((1 - q_ii)(1 - q_jj))"},
@@ -41,8 +44,8 @@ PairBounds bound_pair(const GraphQuestion& question, const std::vector<double>& 
   return bounds;
 }
 
-void print_pair(const GraphQuestion& question, const std::vector<double>& values,
-                const PairBounds& bounds, Answer& answer) {
+void print_pair(const GraphQuestion& question, const std::vector<double>& entries,
+                const std::vector<double>& values, const PairBounds& bounds, Answer& answer) {
   std::vector<std::vector<std::string>> rows = {{"tau", "S(tau)"}};
   const double limit =
       question.limit == nullptr ? 0.0 : question.limit->limit(question.target, question.source);
@@ -50,9 +53,7 @@ void print_pair(const GraphQuestion& question, const std::vector<double>& values
   if (!bounds.lower.empty()) rows[0].insert(rows[0].end(), {"at least", "at most"});
   for (const std::size_t t : rows_to_show(values.size())) {
     rows.push_back({shown(question.taus[t]), shown(values[t])});
-    if (limit > 0.0) {
-      rows.back().push_back(percent(values[t] / (limit * question.w_power(question.taus[t]))));
-    }
+    if (limit > 0.0) rows.back().push_back(percent(entries[t] / limit));
     if (!bounds.lower.empty()) {
       rows.back().insert(rows.back().end(), {shown(bounds.lower[t]), shown(bounds.upper[t])});
     }
@@ -68,8 +69,8 @@ void draw_pair(const GraphQuestion& question, const std::vector<double>& values,
   if (question.limit != nullptr) {
     report::Curve limit{.name = "limit", .x = x, .style = LineStyle::kDashed};
     for (const std::int64_t tau : question.taus) {
-      limit.y.push_back(question.limit->limit(question.target, question.source) *
-                        question.w_power(tau));
+      limit.y.push_back(
+          question.scaled(question.limit->limit(question.target, question.source), tau));
     }
     answer.curve.curves.push_back(std::move(limit));
   }
@@ -90,9 +91,9 @@ void tell_depth(const GraphQuestion& question, Answer& answer) {
     return;
   }
   answer.line(percent(share) + " % of the limit: " +
-              (depth ? "first after " + shown(*depth) + " hops"
+              (depth ? "first after " + counted(*depth, "hop")
                      : "not within " + shown(question.options.max_tau) + " hops") +
-              (sure ? "; surely from " + shown(*sure) + " hops on, by lambda*" : ""));
+              (sure ? "; surely from " + counted(*sure, "hop") + " on, by lambda*" : ""));
 }
 
 }  // namespace
@@ -101,14 +102,15 @@ void answer_pair(const GraphQuestion& question, Answer& answer) {
   const std::int32_t hops = analysis::hops_to(question.gso, question.target)[question.source];
   answer.json["hops"] = count_json(hops);
   answer.line("from node " + question.name(question.source) + " to node " +
-              question.name(question.target) + ": " +
-              (hops < 0 ? "no way" : shown(std::int64_t{hops}) + " hops"));
+              question.name(question.target) + ": " + (hops < 0 ? "no way" : counted(hops, "hop")));
   Meter meter("S(tau)");
-  std::vector<double> values =
+  std::vector<double> entries =
       analysis::pair_profile(question.gso, question.source, question.target, question.taus,
                              walk_progress(question, meter));
-  for (std::size_t t = 0; t < values.size(); ++t) {
-    values[t] = std::abs(values[t]) * question.w_power(question.taus[t]);
+  std::vector<double> values;
+  for (std::size_t t = 0; t < entries.size(); ++t) {
+    entries[t] = std::abs(entries[t]);
+    values.push_back(question.scaled(entries[t], question.taus[t]));
     answer.json["profile"].push_back({{"tau", question.taus[t]}, {"value", values[t]}});
   }
   if (question.limit != nullptr) {
@@ -116,13 +118,17 @@ void answer_pair(const GraphQuestion& question, Answer& answer) {
     answer.json["limit"] = limit;
     answer.line("limit " + shown(limit) + (question.options.w == 1.0 ? "" : " times |w|^tau"));
   }
-  const PairBounds bounds = bound_pair(question, values, answer);
-  print_pair(question, values, bounds, answer);
+  const PairBounds bounds = bound_pair(question, entries, answer);
+  print_pair(question, entries, values, bounds, answer);
   draw_pair(question, values, bounds, answer);
   if (question.options.depth) tell_depth(question, answer);
 }
 
 void answer_node(const GraphQuestion& question, Answer& answer) {
+  if (question.options.depth || question.options.bounds) {
+    throw io::InputError(
+        "--depth and --bounds: expected --source and --target, or neither, got one of them");
+  }
   const bool sends = question.source >= 0;
   const std::int64_t node = sends ? question.source : question.target;
   answer.line((sends ? "what node " : "what reaches node ") + question.name(node) +
@@ -135,17 +141,19 @@ void answer_node(const GraphQuestion& question, Answer& answer) {
   report::Curve smallest{.name = "smallest above 0"};
   std::vector<std::vector<std::string>> cells;
   for (const analysis::Reach& reach : profile) {
-    const double scale = question.w_power(reach.tau);
+    const double most = question.scaled(reach.largest, reach.tau);
+    const double least = question.scaled(reach.smallest, reach.tau);
+    const double total = question.scaled(reach.total, reach.tau);
     answer.json["profile"].push_back({{"tau", reach.tau},
-                                      {"value", reach.largest * scale},
+                                      {"value", most},
                                       {"nodes", reach.nodes},
-                                      {"smallest", reach.smallest * scale},
-                                      {"total", reach.total * scale}});
-    cells.push_back({shown(reach.tau), shown(reach.nodes), shown(reach.largest * scale),
-                     shown(reach.smallest * scale), shown(reach.total * scale)});
+                                      {"smallest", least},
+                                      {"total", total}});
+    cells.push_back(
+        {shown(reach.tau), shown(reach.nodes), shown(most), shown(least), shown(total)});
     largest.x.push_back(static_cast<double>(reach.tau));
-    largest.y.push_back(reach.largest * scale);
-    smallest.y.push_back(reach.smallest * scale);
+    largest.y.push_back(most);
+    smallest.y.push_back(least);
   }
   smallest.x = largest.x;
   std::vector<std::vector<std::string>> rows = {

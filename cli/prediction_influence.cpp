@@ -50,6 +50,11 @@ Dependence dependence(const OpenRun& run, const std::vector<std::int64_t>& targe
   return result;
 }
 
+bool is_same_graph(const graph::Graph& a, const graph::Graph& b) {
+  return a.num_nodes() == b.num_nodes() && std::ranges::equal(a.row_ptr(), b.row_ptr()) &&
+         std::ranges::equal(a.col(), b.col());
+}
+
 /// The node asked for, or some of the test part, evenly spread over it.
 std::vector<std::int64_t> choose_targets(const RunQuestion& question) {
   if (question.target >= 0) return {question.target};
@@ -145,8 +150,9 @@ void print_top(const OpenRun& run, const std::string& heading, const std::vector
   if (!hops.empty()) rows[0].push_back("hops");
   const double total = sum(of_node);
   for (const std::int64_t node : analysis::most_influential(of_node, count)) {
-    rows.push_back({run.name_of(node), text("%.4g", of_node[node]),
-                    total > 0.0 ? percent(of_node[node] / total) : ""});
+    if (of_node[node] == 0.0) break;
+    rows.push_back(
+        {run.name_of(node), text("%.4g", of_node[node]), percent(of_node[node] / total)});
     if (!hops.empty()) {
       rows.back().push_back(hops[node] < 0 ? "no way" : shown(std::int64_t{hops[node]}));
     }
@@ -173,9 +179,6 @@ void draw_by_hop(const OpenRun& run, const std::vector<Dependence>& runs, Answer
 /// One prediction for the whole graph: there is no distance to it.
 std::vector<double> answer_graph_prediction(const RunQuestion& question, Answer& answer) {
   const OpenRun& run = question.run;
-  if (question.target >= 0 && question.source < 0) {
-    throw io::InputError("--target: this model predicts for whole graphs; give --sample alone");
-  }
   std::vector<double> of_node = analysis::influence_of_nodes(
       analysis::output_jacobian(run.network(), run.sample.x, run.sample.gso, 0));
   answer.json["top"] = top_json(run, of_node, {}, question.options.top);
@@ -198,10 +201,9 @@ std::vector<double> answer_predictions(const RunQuestion& question, Answer& answ
   answer.json["predictions"] = to_json(question, targets, runs[0]);
   if (!options.compare.empty()) {
     const OpenRun other = open_run(options.compare, options);
-    if (other.num_nodes() != question.run.num_nodes() || other.is_graph_level()) {
-      throw io::InputError("--compare: expected a run on the same graph of " +
-                           shown(question.run.num_nodes()) + " nodes, got one of " +
-                           shown(other.num_nodes()));
+    if (!is_same_graph(other.bare.graph, question.run.bare.graph) || other.is_graph_level()) {
+      throw io::InputError("--compare: expected a run on the same graph as " + question.run.name +
+                           ", got " + other.name + " on " + other.bare.name);
     }
     runs.push_back(dependence(other, targets));
     answer.json["compare"] = to_json(question, targets, runs[1]);

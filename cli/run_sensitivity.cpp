@@ -31,7 +31,8 @@ graph::Graph graph_of(const graph::Gso& gso) {
       edges.dst.push_back(i);
     }
   }
-  return graph::Graph::from_edges(edges, graph::Direction::kDirected);
+  return graph::Graph::from_edges(
+      edges, gso.is_symmetric() ? graph::Direction::kUndirected : graph::Direction::kDirected);
 }
 
 RunQuestion read_question(const SensitivityOptions& options) {
@@ -42,13 +43,27 @@ RunQuestion read_question(const SensitivityOptions& options) {
   if (question.source >= 0 && question.target < 0) {
     throw io::InputError("--source: of a run, expected --target too: which prediction is meant");
   }
-  if (options.worst > 0 || options.depth || options.vanishing) {
-    throw io::InputError(
-        "--worst, --depth and --vanishing are questions about a graph; give the dataset instead of "
-        "the run");
+  const std::int64_t blocks =
+      question.run.model() == nullptr ? 0 : std::ssize(question.run.model()->blocks());
+  if (blocks > 0 && options.block > blocks) {
+    throw io::InputError("--block: expected 1 to " + shown(blocks) + ", got " +
+                         shown(options.block));
+  }
+  if (question.run.is_graph_level()) {
+    if (options.predictions > 0 || !options.compare.empty()) {
+      throw io::InputError(
+          "--predictions and --compare: this model predicts for whole graphs, there is no distance "
+          "to compare by; give --sample");
+    }
+    if (question.target >= 0 && question.source < 0) {
+      throw io::InputError("--target: this model predicts for whole graphs; give --sample alone");
+    }
   }
   if (options.picture == "map") {
     throw io::InputError("--picture map: of a run, expected curve or graph");
+  }
+  if (options.picture == "graph" && question.target < 0 && !question.run.is_graph_level()) {
+    throw io::InputError("--picture graph: expected --target, got none");
   }
   return question;
 }
@@ -67,7 +82,8 @@ void describe_run(const RunQuestion& question, Answer& answer) {
                  {"profile", ordered_json::array()},
                  {"bounds", nullptr}};
   answer.line(run.name + ": " + run.experiment.config.model.kind + " on " + run.bare.name + ", " +
-              shown(run.num_nodes()) + " nodes, " + shown(run.bare.graph.num_edges()) + " edges");
+              counted(run.num_nodes(), "node") + ", " +
+              counted(run.bare.graph.num_edges(), "edge"));
 }
 
 std::string draw(const RunQuestion& question, const Answer& answer,
@@ -77,7 +93,6 @@ std::string draw(const RunQuestion& question, const Answer& answer,
   const bool has_one = run.is_graph_level() || question.target >= 0;
   if (kind.empty()) kind = has_one ? "graph" : "curve";
   if (kind == "curve") return report::curve_svg(answer.curve);
-  if (!has_one) throw io::InputError("--picture graph: expected --target, got none");
   const std::int64_t centre =
       question.target >= 0 ? question.target : analysis::most_influential(influence, 1)[0];
   return influence_svg(
@@ -106,7 +121,9 @@ OpenRun open_run(const std::string& path, const SensitivityOptions& options) {
   try {
     run.sample = run.experiment.problem->sample(options.sample);
   } catch (const std::out_of_range& error) {
-    throw io::InputError("--" + std::string(error.what()));
+    const bool is_one = std::holds_alternative<data::NodeData>(dataset.content);
+    throw io::InputError(is_one ? "--sample: " + dataset.name + " is one graph, leave it out"
+                                : "--" + std::string(error.what()));
   }
   run.bare.name = dataset.name;
   if (const auto* nodes = std::get_if<data::NodeData>(&dataset.content)) {
@@ -152,9 +169,9 @@ std::vector<std::vector<double>> answer_blocks(const RunQuestion& question, Answ
     curve.y = all.back();
     answer.curve.curves.push_back(std::move(curve));
     answer.json["blocks"].push_back(std::move(entry));
-    rows.push_back({std::to_string(all.size()), text("%.5f", reach.radius), text("%.4g", last),
+    rows.push_back({std::to_string(all.size()), text("%.6g", reach.radius), text("%.4g", last),
                     text("%.2f", reach.mean_hop),
-                    reach.forgets_after < 0 ? "never" : shown(reach.forgets_after) + " hops"});
+                    reach.forgets_after < 0 ? "never" : counted(reach.forgets_after, "hop")});
   }
   answer.curve.title = question.run.name;
   answer.curve.x_label = "hops tau";
@@ -191,10 +208,6 @@ void answer_run_pair(const RunQuestion& question,
               ": Jacobian of norm " + text("%.4g", norm));
   if (block_norms.empty()) return;
   const std::int64_t block = question.options.block;
-  if (block > std::ssize(block_norms)) {
-    throw io::InputError("--block: expected 1 to " + shown(std::ssize(block_norms)) + ", got " +
-                         shown(block));
-  }
   std::vector<double> values =
       analysis::pair_profile(run.sample.gso, question.source, question.target, question.taus);
   for (std::size_t t = 0; t < values.size(); ++t) {

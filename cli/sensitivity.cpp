@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <span>
+#include <utility>
 
 #include "mpssm/graph/named.h"
 #include "mpssm/io/csv.h"
@@ -27,7 +29,7 @@ constexpr std::int64_t kMaxTaus = 100'000;
 
 std::string footer() {
   std::string text = R"(
-Of a graph, with W = 1 unless --w is given:
+Examples, of a graph (W = 1 unless --w is given):
   mpssm sensitivity --make clique-chain:6x10 --limit          between its first and last bridge
   mpssm sensitivity edges.csv --source a --target b --bounds  S(tau) of a pair, with its bounds
   mpssm sensitivity edges.csv --source a --plot reach.svg     what a reaches, as a picture
@@ -48,18 +50,71 @@ bool is_run(const fs::path& path) {
          fs::is_regular_file(path / "config.toml", ignored);
 }
 
-int run(const SensitivityOptions& options) {
-  if (options.threads > 0) ops::set_num_threads(static_cast<int>(options.threads));
+/// Options that would be passed over in silence.
+struct Misplaced {
+  const char* option;
+  const char* why;
+};
+
+constexpr Misplaced kNotOfGraphs[] = {{"--compare", "a run"},
+                                      {"--block", "a run"},
+                                      {"--sample", "a run"},
+                                      {"--predictions", "a run"},
+                                      {"--top", "a run"}};
+constexpr Misplaced kNotOfRuns[] = {
+    {"--worst", "a graph"},   {"--by", "a graph"},       {"--depth", "a graph"},
+    {"--max-tau", "a graph"}, {"--bounds", "a graph"},   {"--gso", "a graph"},
+    {"--w", "a graph"},       {"--directed", "a graph"}, {"--vanishing", "a graph"},
+    {"--seed", "a graph"},    {"--all", "a graph"}};
+constexpr std::pair<const char*, const char*> kNeeds[] = {
+    {"--by", "--worst"}, {"--picture", "--plot"}, {"--max-tau", "--depth"}};
+
+void check_options(const CLI::App& verb, const SensitivityOptions& options, bool of_run) {
+  const auto given = [&](const char* option) { return verb.count(option) > 0; };
   if (options.what.empty() == options.make.empty()) {
     throw io::InputError(options.what.empty()
                              ? "sensitivity: expected a graph, a run folder or --make"
                              : "sensitivity: expected a graph or --make, got both");
   }
-  if (options.depth && !(*options.depth > 0.0 && *options.depth < 1.0)) {
-    throw io::InputError("--depth: expected a share between 0 and 1, as 0.5");
+  const auto refuse = [&](std::span<const Misplaced> list) {
+    for (const Misplaced& misplaced : list) {
+      if (!given(misplaced.option)) continue;
+      throw io::InputError(std::string(misplaced.option) + " is for " + misplaced.why + ", got " +
+                           (of_run ? "the run " : "the graph ") +
+                           io::printable(options.make + options.what));
+    }
+  };
+  refuse(of_run ? std::span<const Misplaced>(kNotOfRuns) : kNotOfGraphs);
+  for (const auto& [option, needed] : kNeeds) {
+    if (given(option) && !given(needed)) {
+      throw io::InputError(std::string(option) + ": expected " + needed + " with it");
+    }
   }
-  return !options.what.empty() && is_run(options.what) ? analyse_run(options)
-                                                       : analyse_graph(options);
+  if (given("--directed") && !options.make.empty()) {
+    throw io::InputError("--directed is for tables of your own; --make makes undirected graphs");
+  }
+  if (given("--block") && options.source.empty()) {
+    throw io::InputError("--block: expected --source and --target with it");
+  }
+  for (const char* node : {"--source", "--target"}) {
+    const std::string& id = std::string_view(node) == "--source" ? options.source : options.target;
+    if (given(node) && id.empty()) {
+      throw io::InputError(std::string(node) + ": expected a node, got nothing");
+    }
+  }
+  if (options.all && !(options.source.empty() && options.target.empty())) {
+    throw io::InputError("--all: expected no --source and --target with it");
+  }
+  if (options.depth && !(*options.depth > 0.0 && *options.depth < 1.0)) {
+    throw io::InputError(text("--depth: expected a share between 0 and 1, got %g", *options.depth));
+  }
+}
+
+int run(const CLI::App& verb, const SensitivityOptions& options) {
+  const bool of_run = !options.what.empty() && is_run(options.what);
+  check_options(verb, options, of_run);
+  if (options.threads > 0) ops::set_num_threads(options.threads);
+  return of_run ? analyse_run(options) : analyse_graph(options);
 }
 
 }  // namespace
@@ -133,6 +188,9 @@ void Answer::print(bool as_json) const {
 
 std::string shown(double value) { return text("%.6g", value); }
 std::string shown(std::int64_t value) { return std::to_string(value); }
+std::string counted(std::int64_t count, const std::string& what) {
+  return shown(count) + " " + what + (count == 1 ? "" : "s");
+}
 std::string percent(double share) { return text("%.4g", 100.0 * share); }
 
 std::string node_name(const data::BareGraph& graph, std::int64_t node) {
@@ -158,14 +216,15 @@ void add_sensitivity(CLI::App& app, Action& action) {
   verb->add_option("graph", options->what,
                    "run folder; or graph: dataset name, npz, edges.csv or a folder with one");
   verb->add_option("--make", options->make, "a graph of a known family instead")->type_name("SPEC");
-  verb->add_option("--seed", options->seed, "of random families")->check(CLI::NonNegativeNumber);
+  verb->add_option("--seed", options->seed, "of random families")->check(at_least(0));
   verb->add_option("--source", options->source, "node j that sends")->type_name("NODE");
   verb->add_option("--target", options->target, "node i that receives")->type_name("NODE");
+  verb->add_flag("--all", options->all, "all pairs, also of a family that has a pair of its own");
   verb->add_option("--tau", options->tau, "hops: 0:1000:50 or 11,12,100 (default: 1:100)")
       ->type_name("LIST");
   verb->add_option("--worst", options->worst, "the K worst pairs at the last tau, and why")
       ->type_name("K")
-      ->check(CLI::Range(1, 10'000));
+      ->check(at_least(1));
   verb->add_option("--by", options->by,
                    "what makes a pair worst: its value, or its share of the limit")
       ->check(CLI::IsMember({"value", "share"}))
@@ -175,10 +234,12 @@ void add_sensitivity(CLI::App& app, Action& action) {
   verb->add_option("--depth", options->depth, "hops until this share of the limit arrives")
       ->type_name("SHARE");
   verb->add_option("--max-tau", options->max_tau, "where --depth gives up")
-      ->check(CLI::Range(std::int64_t{1}, kMaxTau))
+      ->check(at_least(1))
       ->capture_default_str();
   verb->add_option("--gso", options->gso, "operator on a graph: sym_normalized, random_walk, ...")
       ->type_name("KIND")
+      ->check(CLI::IsMember({"sym_normalized", "sym_normalized_no_loops", "random_walk",
+                             "adjacency", "laplacian", "identity"}))
       ->capture_default_str();
   verb->add_option("--w", options->w, "W of a graph without a model: a number")
       ->type_name("NUMBER")
@@ -189,16 +250,16 @@ void add_sensitivity(CLI::App& app, Action& action) {
   verb->add_option("--compare", options->compare, "run: second run, side by side")
       ->type_name("RUN");
   verb->add_option("--block", options->block, "run: whose W the profile of a pair takes")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   verb->add_option("--sample", options->sample, "run on many graphs or windows: which one")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   verb->add_option("--predictions", options->predictions,
                    "run: what this many predictions depend on, by hops")
       ->type_name("K")
-      ->check(CLI::Range(1, 100'000));
+      ->check(at_least(1));
   verb->add_option("--top", options->top, "run: how many of the most influential nodes to list")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   verb->add_flag("--json", options->json, "one JSON object on stdout instead of tables");
   verb->add_option("--plot", options->plot, "SVG picture to write")->type_name("FILE");
@@ -209,8 +270,8 @@ void add_sensitivity(CLI::App& app, Action& action) {
   verb->add_option("--data-dir", options->data_dir, "folder to look for registered files first")
       ->type_name("DIR");
   verb->add_option("--threads", options->threads, "threads to use (0: all cores)")
-      ->check(CLI::NonNegativeNumber);
-  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+      ->check(at_least(0));
+  verb->callback([=, &action] { action = [=] { return run(*verb, *options); }; });
 }
 
 }  // namespace mpssm::cli

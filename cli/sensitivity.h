@@ -24,6 +24,7 @@ struct SensitivityOptions {
   std::string source;
   std::string target;
   std::string tau;  ///< empty: kDefaultTau
+  bool all = false;
   std::int64_t worst = 0;
   std::string by = "value";
   bool limit = false;
@@ -72,7 +73,8 @@ std::vector<std::size_t> rows_to_show(std::size_t count);
 /// Cells of a table.
 std::string shown(double value);
 std::string shown(std::int64_t value);
-std::string percent(double share);  ///< without the sign
+std::string counted(std::int64_t count, const std::string& what);  ///< "1 hop", "2 hops"
+std::string percent(double share);                                 ///< without the sign
 
 std::string node_name(const data::BareGraph& graph, std::int64_t node);
 /// A node in JSON: its number, or its id if it has one; null for -1.

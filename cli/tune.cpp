@@ -158,7 +158,7 @@ void add_tune(CLI::App& app, Action& action) {
       ->type_name("KEY=A,B,...")
       ->allow_extra_args(false);
   verb->add_option("--random", options->random, "try so many random points of the grid")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   verb->add_option("--seeds", options->seeds, "several seeds per trial")->type_name("LIST");
   verb->add_option("--out", options->out, "folder of the trials")->type_name("DIR");
   verb->add_flag("--json", options->json, "the last line of stdout is one JSON object");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <CLI/Validators.hpp>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -41,6 +42,9 @@ train::Config make_config(const ConfigOptions& options);
 /// Whose settings a dataset starts from: its own, or those of its family ("board" for
 /// "board:50x50", "traffic" for "pems-bay").
 std::string preset_name(const std::string& dataset);
+
+/// For CLI11's check(): a whole number of `least` or more.
+CLI::Validator at_least(std::int64_t least);
 
 /// "0,2,5" or "0-9" or a mix. Throws io::InputError naming the option.
 std::vector<std::int64_t> parse_list(const std::string& option, const std::string& list);

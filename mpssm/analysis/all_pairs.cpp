@@ -281,10 +281,9 @@ std::optional<Depth> depth_of_all_pairs(const graph::Gso& gso, const DeepLimit& 
 }
 
 std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau) {
-  constexpr std::int64_t kMaxNodes = 2000;
   const std::int64_t n = gso.num_nodes();
-  if (n > kMaxNodes) {
-    throw std::invalid_argument("dense_power: expected at most " + std::to_string(kMaxNodes) +
+  if (n > kMaxDensePower) {
+    throw std::invalid_argument("dense_power: expected at most " + std::to_string(kMaxDensePower) +
                                 " nodes, got " + std::to_string(n));
   }
   std::vector<double> power(static_cast<std::size_t>(n * n));

@@ -58,7 +58,11 @@ struct Depth {
 std::optional<Depth> depth_of_all_pairs(const graph::Gso& gso, const DeepLimit& limit, double share,
                                         std::int64_t max_tau, const BlockProgress& progress = {});
 
-/// A^tau whole, row-major; for pictures and tests. Throws std::invalid_argument above 2000 nodes.
+/// Largest graph that dense_power() takes.
+inline constexpr std::int64_t kMaxDensePower = 2000;
+
+/// A^tau whole, row-major; for pictures and tests. Throws std::invalid_argument above
+/// kMaxDensePower nodes.
 std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau);
 
 /// What one of these needs at its peak.

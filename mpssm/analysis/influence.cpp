@@ -29,7 +29,12 @@ at::Tensor output_jacobian(nn::GraphModule& model, const at::Tensor& x, const gr
     rows.push_back(torch::autograd::grad({output[target][f]}, {input}, {},
                                          /*retain_graph=*/f + 1 < count)[0]);
   }
-  return torch::stack(rows);
+  torch::Tensor jacobian = torch::stack(rows);
+  if (!torch::isfinite(jacobian).all().item<bool>()) {
+    throw std::runtime_error(
+        "the derivative of this prediction is not finite: weights or features are too large");
+  }
+  return jacobian;
 }
 
 at::Tensor pair_jacobian(const at::Tensor& output_jacobian, std::int64_t source) {

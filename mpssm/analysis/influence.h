@@ -17,7 +17,7 @@ namespace mpssm::analysis {
 /// d y_target / d x at the input x: [out, ...shape of x...]. `target` is a row of the output: a
 /// node, or a graph if the network has one output per graph. The network is put into evaluation
 /// mode for it. One forward pass and `out` backward passes. Throws std::out_of_range if there is no
-/// such row.
+/// such row, std::runtime_error if a derivative is not finite.
 at::Tensor output_jacobian(nn::GraphModule& model, const at::Tensor& x, const graph::Gso& gso,
                            std::int64_t target);
 

@@ -146,6 +146,95 @@ class BadArguments(BadInput):
             self.refuse(["data", "make", what, "--out", "b.npz"], f"'{what}'")
 
 
+class BadSensitivity(BadInput):
+    """Questions about a graph that it cannot answer, or that make no sense."""
+
+    def refuse_question(self, args, *phrases, **options):
+        self.refuse(["sensitivity", *args, "--plot", "p.svg"], *phrases, **options)
+
+    def setUp(self):
+        super().setUp()
+        self.write("g.csv", "src,dst\nann,bob\nbob,eve\n")
+
+    def test_a_node_that_is_none_is_refused(self):
+        for node in ("5", "-1", "1.5", "x", "99999999999999999999", "two\nlines"):
+            for option in ("--source", "--target"):
+                shown = node.replace("\n", "\\n")
+                self.refuse_question(["--make", "path:5", option, node], "a node from 0 to 4", f"'{shown}'")
+        self.refuse_question(["g.csv", "--source", "anne"], "'anne'", "did you mean 'ann'")
+        self.refuse_question(["g.csv", "--source", "ann", "--target", "0"], "by its id", "'0'")
+
+    def test_hops_that_are_none_are_refused(self):
+        for tau in ("-1", "1:-1", "5:1", "x", "1,,2", ",", "1:2:0", "1:2:3:4", "5:", "1e3", "1.5", "nan",
+                    "99999999999999999999"):
+            self.refuse_question(["--make", "path:5", f"--tau={tau}"], "--tau", f"'{tau}'")
+        self.refuse_question(["--make", "path:5", "--tau", "10000001"], "--tau", "up to 10000000")
+        self.refuse_question(["--make", "path:5", "--tau", "0:10000000"], "--tau", "at most 100000")
+        self.refuse_question(["--make", "path:5", "--tau", "0:90000,1:90000"], "--tau", "at most 100000")
+
+    def test_a_share_that_is_none_is_refused(self):
+        for share in ("0", "1", "2", "-0.5", "nan", "inf"):
+            self.refuse_question(["--make", "path:5", f"--depth={share}"], "--depth", "between 0 and 1")
+        self.refuse_question(["--make", "path:5", "--depth", "half"], "--depth", "half", code=2)
+
+    def test_a_share_of_no_limit_is_refused(self):
+        for graph in (["--directed"], ["--gso", "random_walk"]):
+            self.refuse_question(["g.csv", *graph, "--worst", "3", "--by", "share"], "--by share", "no limit")
+            self.refuse_question(["g.csv", *graph, "--depth", "0.5"], "--depth", "no limit")
+
+    def test_what_would_be_passed_over_is_refused(self):
+        for option in (["--compare", "r"], ["--predictions", "3"], ["--block", "2"], ["--sample", "1"], ["--top", "3"]):
+            self.refuse_question(["g.csv", *option], option[0], "for a run")
+        self.refuse_question(["g.csv", "--by", "share"], "--by", "--worst")
+        self.refuse_question(["g.csv", "--max-tau", "9"], "--max-tau", "--depth")
+        self.refuse_question(["--make", "path:5", "--directed"], "--directed")
+        self.refuse_question(["g.csv", "--source", "ann", "--depth", "0.5"], "--depth", "--target")
+        self.refuse_question(["g.csv", "--source", ""], "--source", "expected a node")
+        self.refuse_question(["g.csv", "--all", "--source", "ann"], "--all")
+        self.refuse(["sensitivity", "g.csv", "--picture", "map"], "--picture", "--plot")
+
+    def test_numbers_and_names_of_options(self):
+        for option in ("--seed", "--threads", "--top"):
+            self.refuse_question(["g.csv", f"{option}=-1"], option, "0 or more, got '-1'", code=2)
+        for kind in ("custom", "nonsense"):
+            self.refuse_question(["g.csv", "--gso", kind], "--gso", kind, code=2)
+        self.refuse_question(["--make", "path:3000", "--tau", "2"], "--picture map", "2000", "--picture curve")
+
+    def test_one_graph_is_asked_about(self):
+        self.refuse_question(["g.csv", "--make", "path:5"], "--make", "both")
+        self.refuse_question([], "expected a graph, a run folder or --make")
+        self.refuse_question(["absent.csv"], "'absent.csv'")
+        self.refuse_question(["properties:diameter:8"], "one graph", "many")
+
+    def test_a_family_that_is_none_is_refused(self):
+        for spec in ("pathx:5", "path:0", "path:-3", "path:3x3", "path:99999999999", "grid:3", "erdos-renyi:5,2", ":",
+                     "regular:5,3"):
+            self.refuse_question(["--make", spec], f"'{spec}'", preexec_fn=limit_memory)
+
+    def test_a_graph_with_too_many_pairs_is_refused(self):
+        for question in ([], ["--worst", "3"], ["--depth", "0.5"]):
+            self.refuse_question(["--make", "path:20001", "--picture", "curve", *question], "20001 nodes", "20000",
+                                 "--source")
+
+    def test_other_words_are_refused(self):
+        self.refuse_question(["g.csv", "--picture", "graph"], "--picture graph", "--source")
+        self.refuse_question(["g.csv", "--picture", "photo"], "--picture", "photo", code=2)
+        self.refuse_question(["g.csv", "--by", "size"], "--by", "size", code=2)
+        self.refuse_question(["g.csv", "--worst", "0"], "--worst", code=2)
+        self.refuse_question(["g.csv", "--max-tau", "0", "--depth", "0.5"], "--max-tau", code=2)
+        self.refuse_question(["g.csv", "--w", "much"], "--w", "much", code=2)
+        for number in ("nan", "inf", "-inf"):
+            self.refuse_question(["g.csv", f"--w={number}"], "--w", "finite")
+
+    def test_a_picture_that_cannot_be_written_is_refused(self):
+        for place, phrase in (("no/such/p.svg", "cannot create"), ("/proc/p.svg", "cannot create"), (".", "folder")):
+            self.refuse(["sensitivity", "g.csv", "--plot", place], place, phrase)
+        self.refuse(["sensitivity", "--make", "ring:60", "--plot", "p.svg"], "p.svg", "cannot write",
+                    preexec_fn=limit_files)
+        with open("/dev/full", "wb") as full:
+            self.refuse(["sensitivity", "g.csv", "--json", "--tau", "1"], "stdout", stdout=full)
+
+
 class BadPlaces(BadInput):
     def test_a_folder_that_cannot_be_made_is_refused(self):
         self.write("file", "")
@@ -364,6 +453,38 @@ class BadRuns(BadInput):
                 "model.state_norm=none", "--set", "train.epochs=200"]
         self.refuse(["train", self.store / "g.npz", "--quiet", "--out", "wild", *wild], "training stopped at step",
                     "train.lr", leaves=["wild", "wild/config.toml"])
+
+    def test_questions_about_a_run_that_it_cannot_answer_are_refused(self):
+        def refuse(args, *phrases):
+            self.refuse(["sensitivity", "arrays", *args, "--plot", "p.svg"], *phrases)
+
+        refuse(["--target", "8"], "a node from 0 to 7", "'8'")
+        refuse(["--source", "3"], "--source", "--target")
+        refuse(["--target", "3", "--source", "x"], "'x'")
+        refuse(["--target", "3", "--source", "2", "--block", "99"], "--block", "1 to 1", "99")
+        refuse(["--sample", "5"], "--sample", "one graph")
+        refuse(["--compare", "tables"], "--compare", "--predictions")
+        refuse(["--compare", "tables", "--predictions", "2"], "--compare", "same graph", "tables")
+        refuse(["--compare", "absent", "--predictions", "2"], "absent", "cannot open")
+        refuse(["--picture", "map"], "--picture map", "curve or graph")
+        refuse(["--picture", "graph"], "--picture graph", "--target")
+        refuse(["--tau=-1"], "--tau", "'-1'")
+        refuse(["--make", "path:5"], "--make", "both")
+        for question in (["--worst", "3"], ["--depth", "0.5"], ["--vanishing"]):
+            refuse(question, question[0], "for a graph")
+        self.refuse(["sensitivity", "tables", "--target", "f", "--plot", "p.svg"], "by its id", "'f'")
+        self.refuse(["sensitivity", "arrays", "--target", "3", "--plot", "no/p.svg"], "no/p.svg", "cannot create")
+
+    def test_a_damaged_model_has_no_sensitivity(self):
+        def forget(header, data):
+            name = next(key for key in header if "w_state" in key)
+            begin, end = header[name]["data_offsets"]
+            return header, data[:begin] + struct.pack("<f", float("nan")) * ((end - begin) // 4) + data[end:]
+
+        self.damage("arrays/model.safetensors", forget)
+        self.refuse(["sensitivity", "arrays", "--plot", "p.svg"], "W", "finite")
+        self.damage("tables/model.safetensors", lambda header, data: b"")
+        self.refuse(["sensitivity", "tables", "--plot", "p.svg"], "model.safetensors", "0 bytes")
 
     def test_trials_that_all_fail_say_why_each(self):
         tune = ["tune", self.store / "g.npz", "--out", "trials", "--grid", "data.split=7,8"]
