@@ -24,6 +24,7 @@ Examples:
   mpssm predict runs/mine                  probabilities for every node, as CSV
   mpssm tune myfolder/ --grid model.blocks=2,4,8
   mpssm sensitivity runs/mine --target 17  what the prediction of node 17 depends on
+  mpssm reproduce --list                   the paper's experiments, and what is recorded
 
 `mpssm VERB --help` explains a verb.)";
 
@@ -54,6 +55,7 @@ int run(int argc, char** argv) {
   mpssm::cli::add_predict(app, action);
   mpssm::cli::add_tune(app, action);
   mpssm::cli::add_sensitivity(app, action);
+  mpssm::cli::add_reproduce(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

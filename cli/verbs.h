@@ -25,6 +25,7 @@ void add_evaluate(CLI::App& app, Action& action);
 void add_predict(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
 void add_sensitivity(CLI::App& app, Action& action);
+void add_reproduce(CLI::App& app, Action& action);
 
 /// Options that train and tune share.
 struct ConfigOptions {

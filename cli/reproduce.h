@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// The paper's experiments as rows: what to run, what was printed, what came out.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mpssm/report/run_record.h"
+
+namespace mpssm::cli {
+
+/// A number of the paper and how we run for it; from configs/reproduce/*.toml.
+struct ReproduceRow {
+  std::string name;
+  std::string dataset;
+  std::string quick_dataset;  ///< built in, for --quick; empty: none
+  std::string about;
+  std::string metric;
+  std::string raw_metric;  ///< the same on the scale of the raw labels; empty: there is one scale
+  double scale = 1.0;      ///< numbers are printed times this
+  bool lower_is_better = false;
+  bool best_test = false;  ///< also the best test value over all epochs, as some papers print
+  bool comparable = true;  ///< whether the printed number was had in the same way
+  std::optional<double> paper;
+  std::string best;  ///< the best model of the paper's table and its number
+  std::optional<double> aim;
+  std::vector<std::int64_t> seeds = {0};
+  std::int64_t splits = 1;
+  std::vector<std::string> settings;
+
+  std::int64_t num_runs() const { return std::ssize(seeds) * splits; }
+};
+
+struct ReproduceExperiment {
+  std::string name;
+  std::string title;
+  std::string source;
+  std::vector<ReproduceRow> rows;
+};
+
+/// All of them, in the order of their files' names.
+const std::vector<ReproduceExperiment>& reproduce_experiments();
+
+/// TOML of configs/reproduce/<name>.toml, compiled in; nullptr: none of that name.
+const char* reproduce_toml(std::string_view name);
+
+/// One training of a row.
+struct RunValue {
+  std::int64_t seed = 0;
+  std::int64_t split = 0;
+  double value = 0.0;  ///< test, selected on validation; in the unit of the metric, not scaled
+  std::optional<double> raw = {};
+  std::optional<double> best_test = {};
+  std::int64_t best_step = 0;
+  std::int64_t steps = 0;
+  double seconds = 0.0;
+  double peak_mib = 0.0;
+};
+
+/// A finished row, as kept in results/<experiment>-<row>.json.
+struct RowResult {
+  std::string experiment;
+  std::string row;
+  std::string dataset;
+  std::string metric;
+  std::string protocol;
+  std::string config;  ///< TOML of the first run, whole
+  std::string version;
+  std::int64_t parameters = 0;
+  std::int64_t planned = 0;  ///< runs of the whole protocol
+  std::vector<RunValue> runs;
+  std::vector<report::RunRecord::Reference> references;  ///< of the first run
+};
+
+std::filesystem::path result_path(const std::filesystem::path& folder,
+                                  const std::string& experiment, const std::string& row);
+void write_result(const std::filesystem::path& path, const RowResult& result);
+/// nullopt: there is no such file. Throws io::InputError if it is damaged.
+std::optional<RowResult> read_result(const std::filesystem::path& path);
+
+/// "0.9795 ± 0.0012 (10 of 10)"; scaled.
+std::string ours_of(const ReproduceRow& row, const RowResult& result);
+/// Ours against the printed number and the aim, in words.
+std::string verdict_of(const ReproduceRow& row, const RowResult& result);
+
+/// The table of an experiment for people; rows without a result say so.
+std::string table_of(const ReproduceExperiment& experiment, const std::filesystem::path& results);
+/// The same for --quick: no comparison, the data are others.
+std::string quick_table_of(const ReproduceExperiment& experiment,
+                           const std::filesystem::path& results);
+/// The whole page docs/results.md.
+std::string results_page(const std::filesystem::path& results);
+
+/// The paper's runtime table and inference figure, measured here; written as JSON into `results`.
+void measure_runtime(const std::filesystem::path& results, bool quick);
+void measure_figure(const std::filesystem::path& results, bool quick);
+/// Their part of the page; empty if they were not measured.
+std::string runtime_markdown(const std::filesystem::path& results);
+std::string figure_markdown(const std::filesystem::path& results);
+
+}  // namespace mpssm::cli

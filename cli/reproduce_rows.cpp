@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// From configs/reproduce/*.toml to rows. The files are compiled in; a mistake in one is ours, and
+// the tests read them all.
+#include <array>
+#include <stdexcept>
+
+#define TOML_EXCEPTIONS 1
+#include <toml++/toml.h>
+
+#include "cli/reproduce.h"
+
+namespace mpssm::cli {
+namespace {
+
+constexpr std::array kNames = {"gpp", "ablation", "hetero", "temporal", "traffic", "lrgb"};
+
+[[noreturn]] void fail(const std::string& where, const std::string& what) {
+  throw std::logic_error("configs/reproduce/" + where + ": " + what);
+}
+
+/// Takes over what the table says; keys of the experiment are defaults for its rows.
+void apply(const toml::table& table, const std::string& where, ReproduceRow& row) {
+  for (const auto& [key, node] : table) {
+    const std::string_view name = key.str();
+    const auto text = [&](std::string& to) { to = node.value<std::string>().value(); };
+    const auto number = [&] { return node.value<double>().value(); };
+    if (name == "row" || name == "title" || name == "source" || name == "like") continue;
+    if (name == "name") {
+      text(row.name);
+    } else if (name == "dataset") {
+      text(row.dataset);
+    } else if (name == "quick_dataset") {
+      text(row.quick_dataset);
+    } else if (name == "about") {
+      text(row.about);
+    } else if (name == "metric") {
+      text(row.metric);
+    } else if (name == "raw_metric") {
+      text(row.raw_metric);
+    } else if (name == "best") {
+      text(row.best);
+    } else if (name == "scale") {
+      row.scale = number();
+    } else if (name == "paper") {
+      row.paper = number();
+    } else if (name == "aim") {
+      row.aim = number();
+    } else if (name == "lower_is_better") {
+      row.lower_is_better = node.value<bool>().value();
+    } else if (name == "comparable") {
+      row.comparable = node.value<bool>().value();
+    } else if (name == "best_test") {
+      row.best_test = node.value<bool>().value();
+    } else if (name == "splits") {
+      row.splits = node.value<std::int64_t>().value();
+    } else if (name == "seeds") {
+      row.seeds.clear();
+      for (const auto& seed : *node.as_array()) row.seeds.push_back(*seed.value<std::int64_t>());
+    } else if (name == "settings") {
+      for (const auto& one : *node.as_array()) row.settings.push_back(*one.value<std::string>());
+    } else {
+      fail(where, "unknown key '" + std::string(name) + "'");
+    }
+  }
+}
+
+ReproduceExperiment parse(const std::string& name) {
+  const toml::table table = toml::parse(reproduce_toml(name));
+  ReproduceExperiment experiment{.name = name,
+                                 .title = table["title"].value<std::string>().value(),
+                                 .source = table["source"].value<std::string>().value(),
+                                 .rows = {}};
+  ReproduceRow defaults;
+  apply(table, name, defaults);
+  for (const auto& node : *table["row"].as_array()) {
+    const toml::table& entry = *node.as_table();
+    ReproduceRow row = defaults;
+    if (const auto like = entry["like"].value<std::string>()) {
+      const auto model =
+          std::find_if(experiment.rows.begin(), experiment.rows.end(),
+                       [&](const ReproduceRow& other) { return other.name == *like; });
+      if (model == experiment.rows.end()) fail(name, "like '" + *like + "': no such row above");
+      row = *model;
+    }
+    apply(entry, name, row);
+    experiment.rows.push_back(std::move(row));
+  }
+  return experiment;
+}
+
+}  // namespace
+
+const std::vector<ReproduceExperiment>& reproduce_experiments() {
+  static const std::vector<ReproduceExperiment> all = [] {
+    std::vector<ReproduceExperiment> list;
+    for (const char* name : kNames) list.push_back(parse(name));
+    return list;
+  }();
+  return all;
+}
+
+}  // namespace mpssm::cli
