@@ -6,8 +6,10 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
 
 #include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
@@ -139,6 +141,9 @@ std::optional<RowResult> run_row(const ReproduceExperiment& experiment, const Re
         config, {.folder = run, .data_dir = options.data_dir, .resume = fs::exists(run)});
     if (!record) return {};
     const train::Metrics& test = record->metrics.at("test");
+    if (!std::isfinite(test.at(row.metric))) {
+      throw io::InputError(run.string() + ": " + row.metric + " of the test part is not defined");
+    }
     RunValue value{.seed = seed,
                    .split = split,
                    .value = test.at(row.metric),
@@ -162,7 +167,19 @@ std::optional<RowResult> run_row(const ReproduceExperiment& experiment, const Re
 /// Recorded with the same settings and at least as many runs.
 bool is_recorded(const fs::path& path, const ReproduceRow& row, const Options& options) {
   const auto known = read_result(path);
-  return known && std::ssize(known->runs) >= std::ssize(plan_of(row, options));
+  if (!known || std::ssize(known->runs) < std::ssize(plan_of(row, options))) return false;
+  train::Config recorded;
+  train::apply_toml(recorded, known->config, path.string());
+  train::Config wanted = config_of(row, options);
+  wanted.seed = recorded.seed;
+  wanted.data.split = recorded.data.split;
+  // What the data decide, or that they are: a subset may have taken their place.
+  wanted.data.name = recorded.data.name;
+  if (wanted.data.lags == 0) wanted.data.lags = recorded.data.lags;
+  if (wanted.data.horizon == 0) wanted.data.horizon = recorded.data.horizon;
+  const bool is_same = train::to_toml(recorded) == train::to_toml(wanted);
+  if (!is_same) say(path.string() + " was had with other settings");
+  return is_same;
 }
 
 int run_experiment(const ReproduceExperiment& experiment, const Options& options) {
@@ -172,14 +189,14 @@ int run_experiment(const ReproduceExperiment& experiment, const Options& options
     if (!options.row.empty() && row.name != options.row) continue;
     found = true;
     const fs::path path = result_path(results, experiment.name, row.name);
+    if (!options.quick && is_recorded(path, row, options)) {
+      say(experiment.name + " " + row.name + ": recorded in " + path.string());
+      continue;
+    }
     const bool needs_files = !options.quick || row.quick_dataset.empty();
     if (needs_files && is_absent(row.dataset, options.data_dir)) {
       say(experiment.name + " " + row.name + ": not run, the files of " + row.dataset +
           " are absent (mpssm data info " + row.dataset + ")");
-      continue;
-    }
-    if (!options.quick && is_recorded(path, row, options)) {
-      say(experiment.name + " " + row.name + ": recorded in " + path.string());
       continue;
     }
     say("--- " + experiment.name + " " + row.name);
@@ -225,6 +242,15 @@ int list_rows(const Options& options) {
 
 int run(const Options& options) {
   ops::set_num_threads(options.threads);
+  const int asked = (options.experiment.empty() ? 0 : 1) + (options.list ? 1 : 0) +
+                    (options.page.empty() ? 0 : 1);
+  if (asked != 1) {
+    throw io::InputError("reproduce: expected an experiment (see --help), --list or --page");
+  }
+  const bool is_timing = options.experiment == "runtime" || options.experiment == "figure";
+  if (is_timing && (!options.row.empty() || options.seeds > 0)) {
+    throw io::InputError("--row and --seeds: " + options.experiment + " has neither");
+  }
   if (options.list) return list_rows(options);
   if (!options.page.empty()) {
     io::write_file(options.page, results_page(options.results));
@@ -232,6 +258,11 @@ int run(const Options& options) {
     return 0;
   }
   const fs::path results = options.quick ? options.out / "quick" / "results" : options.results;
+  if (is_timing) {
+    std::error_code error;
+    fs::create_directories(results, error);
+    if (error) io::fail(results.string(), "cannot create: " + error.message());
+  }
   if (options.experiment == "runtime") {
     measure_runtime(results, options.quick);
     print(runtime_markdown(results));
@@ -246,7 +277,7 @@ int run(const Options& options) {
   for (const ReproduceExperiment& experiment : reproduce_experiments()) {
     if (experiment.name == options.experiment) return run_experiment(experiment, options);
   }
-  throw io::InputError("reproduce: expected an experiment (see --help) or --list or --page");
+  throw std::logic_error("reproduce: no such experiment");  // the command line has checked it
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ struct ReproduceExperiment {
   std::vector<ReproduceRow> rows;
 };
 
-/// All of them, in the order of their files' names.
+/// All of them, in the order of the paper.
 const std::vector<ReproduceExperiment>& reproduce_experiments();
 
 /// TOML of configs/reproduce/<name>.toml, compiled in; nullptr: none of that name.

@@ -158,7 +158,18 @@ std::optional<RowResult> read_result(const std::filesystem::path& path) {
     for (const auto& reference : json.at("references")) {
       result.references.push_back({reference.at("name"), reference.at("test")});
     }
-    if (result.runs.empty()) throw io::InputError("expected runs");
+    const RunValue empty;
+    const RunValue& first = result.runs.empty() ? empty : result.runs.front();
+    const bool is_plausible =
+        !result.runs.empty() && std::ssize(result.runs) <= result.planned &&
+        std::all_of(result.runs.begin(), result.runs.end(), [&](const RunValue& run) {
+          return run.steps > 0 && run.raw.has_value() == first.raw.has_value() &&
+                 run.best_test.has_value() == first.best_test.has_value();
+        });
+    if (!is_plausible) throw io::InputError("expected 1 to 'planned' runs with the same numbers");
+    if (path.stem() != result.experiment + "-" + result.row) {
+      throw io::InputError("it is of " + result.experiment + " " + result.row);
+    }
     return result;
   } catch (const std::exception& error) {
     io::fail(path.string(), std::string("not a result: ") + error.what());

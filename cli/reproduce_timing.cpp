@@ -11,6 +11,7 @@
 
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/spectrum.h"
+#include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/baselines/gcn.h"
 #include "mpssm/nn/model.h"
@@ -30,10 +31,17 @@ namespace {
 using bench::Contender;
 using nlohmann::ordered_json;
 
-std::optional<ordered_json> read_json(const std::filesystem::path& path) {
+/// What `describe` makes of the file; `absent` if there is none.
+template <typename Describe>
+std::string describe_json(const std::filesystem::path& path, const std::string& absent,
+                          const Describe& describe) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return {};
-  return ordered_json::parse(io::read_file(path, 1 << 20));
+  if (!std::filesystem::is_regular_file(path, ignored)) return absent;
+  try {
+    return describe(ordered_json::parse(io::read_file(path, 1 << 20)));
+  } catch (const nlohmann::json::exception& error) {
+    io::fail(path.string(), std::string("not a measurement: ") + error.what());
+  }
 }
 
 // --- runtime ------------------------------------------------------------------------------------
@@ -121,7 +129,6 @@ void measure_runtime(const std::filesystem::path& results, bool quick) {
     }
     say(text("depth %lld: done", static_cast<long long>(depth)));
   }
-  std::filesystem::create_directories(results);
   io::write_file(results / "runtime.json", ordered_json{{"nodes", nodes},
                                                         {"edges", edges},
                                                         {"hidden", hidden},
@@ -131,27 +138,34 @@ void measure_runtime(const std::filesystem::path& results, bool quick) {
                                                "\n");
 }
 
-std::string runtime_markdown(const std::filesystem::path& results) {
-  const auto json = read_json(results / "runtime.json");
-  if (!json) return "\n## Runtime\n\nNot run. `mpssm reproduce runtime`\n";
+namespace {
+
+std::string describe_runtime(const ordered_json& json) {
   std::string page =
       "\n## Runtime\n\n`mpssm reproduce runtime`: " +
-      text("%lld", json->at("nodes").get<long long>()) + " nodes, " +
-      text("%lld", json->at("edges").get<long long>()) + " edges, hidden width " +
-      text("%lld", json->at("hidden").get<long long>()) + ", " +
-      text("%lld", json->at("threads").get<long long>()) +
+      text("%lld", json.at("nodes").get<long long>()) + " nodes, " +
+      text("%lld", json.at("edges").get<long long>()) + " edges, hidden width " +
+      text("%lld", json.at("hidden").get<long long>()) + ", " +
+      text("%lld", json.at("threads").get<long long>()) +
       " threads; the fastest of several rounds, networks taking turns. Training is\nforward, loss "
       "and backward. MP-SSM has 2 blocks of depth/2 hops. The paper, on a GPU: 1.15 to 1.26 times "
       "a GCN in\ntraining, 1.17 to 1.39 in inference.\n\n"
       "| depth | network | training ms | over GCN | inference ms | over GCN "
       "|\n|---|---|---|---|---|---|\n";
-  for (const auto& row : json->at("rows")) {
+  for (const auto& row : json.at("rows")) {
     page += text("| %lld | %s | %.1f | %.2f | %.1f | %.2f |\n", row.at("depth").get<long long>(),
                  row.at("network").get<std::string>().c_str(), row.at("training_ms").get<double>(),
                  row.at("training_over_gcn").get<double>(), row.at("inference_ms").get<double>(),
                  row.at("inference_over_gcn").get<double>());
   }
   return page;
+}
+
+}  // namespace
+
+std::string runtime_markdown(const std::filesystem::path& results) {
+  return describe_json(results / "runtime.json",
+                       "\n## Runtime\n\nNot run. `mpssm reproduce runtime`\n", describe_runtime);
 }
 
 void measure_figure(const std::filesystem::path& results, bool quick) {
@@ -196,7 +210,6 @@ void measure_figure(const std::filesystem::path& results, bool quick) {
     }
     say(text("%lld hops: done", static_cast<long long>(hops)));
   }
-  std::filesystem::create_directories(results);
   io::write_file(results / "figure.json", ordered_json{{"nodes", kFigureNodes},
                                                        {"edges", kFigureEdges},
                                                        {"hidden", kFigureChannels},
@@ -223,24 +236,32 @@ void measure_figure(const std::filesystem::path& results, bool quick) {
   io::write_file(results / "figure.svg", report::curve_svg(picture));
 }
 
-std::string figure_markdown(const std::filesystem::path& results) {
-  const auto json = read_json(results / "figure.json");
-  if (!json) return "\n## Inference figure\n\nNot run. `mpssm reproduce figure`\n";
+namespace {
+
+std::string describe_figure(const ordered_json& json) {
   std::string page = "\n## Inference figure\n\n`mpssm reproduce figure`: one block on " +
-                     text("%lld", json->at("nodes").get<long long>()) + " nodes, " +
-                     text("%lld", json->at("edges").get<long long>()) + " edges, width " +
-                     text("%lld", json->at("hidden").get<long long>()) +
+                     text("%lld", json.at("nodes").get<long long>()) + " nodes, " +
+                     text("%lld", json.at("edges").get<long long>()) + " edges, width " +
+                     text("%lld", json.at("hidden").get<long long>()) +
                      "; the spectral plan's eigenvectors are computed once per\ngraph and not "
                      "timed. Memory is the "
                      "growth of the process in a first call, 0 where it reused what was there.\n\n"
                      "![Inference time against hops](../results/figure.svg)\n\n"
                      "| hops | network | ms | MiB |\n|---|---|---|---|\n";
-  for (const auto& row : json->at("rows")) {
+  for (const auto& row : json.at("rows")) {
     page += text("| %lld | %s | %.3f | %.1f |\n", row.at("hops").get<long long>(),
                  row.at("network").get<std::string>().c_str(), row.at("milliseconds").get<double>(),
                  row.at("peak_mib").get<double>());
   }
   return page;
+}
+
+}  // namespace
+
+std::string figure_markdown(const std::filesystem::path& results) {
+  return describe_json(results / "figure.json",
+                       "\n## Inference figure\n\nNot run. `mpssm reproduce figure`\n",
+                       describe_figure);
 }
 
 }  // namespace mpssm::cli

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <variant>
 
 #include "mpssm/data/edges.h"
 #include "mpssm/data/graph_tables.h"
+#include "mpssm/data/paths.h"
 #include "mpssm/data/registry.h"
 #include "mpssm/io/csv.h"
 #include "mpssm/io/error.h"
@@ -19,15 +19,6 @@ namespace mpssm::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
 
 BareGraph read_edges_alone(const io::CsvTable& table, const LoadOptions& options) {
   CollectedGraph collected = collect_graph(table, options);
@@ -65,14 +56,6 @@ BareGraph read_table(const fs::path& path, const LoadOptions& options) {
       path.filename() == "nodes.csv" || (!has_ends(table) && table.column("id").has_value());
   if (is_nodes) return read_tables(table, folder / "edges.csv", options);
   return read_edges_alone(table, options);
-}
-
-// The last part of the path that is a name: "data/people/" is people.
-std::string name_of(const fs::path& path) {
-  std::error_code error;
-  const fs::path whole = fs::weakly_canonical(path, error);
-  const fs::path last = (error ? path : whole).filename();
-  return is_folder(path) ? last.string() : last.stem().string();
 }
 
 BareGraph graph_in(Dataset dataset) {

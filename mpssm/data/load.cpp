@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <system_error>
 #include <utility>
 
 #include "mpssm/data/builtin.h"
 #include "mpssm/data/edges.h"
+#include "mpssm/data/paths.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/registry.h"
 #include "mpssm/io/error.h"
@@ -18,15 +18,6 @@ namespace mpssm::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
 
 // What each file is found as, empty where it is absent.
 std::vector<fs::path> locate(const std::vector<DatasetFile>& files,
@@ -183,15 +174,6 @@ Dataset read_path(const fs::path& path, const LoadOptions& options) {
                        ": expected a folder with nodes.csv and edges.csv, or a .csv, .npz or .json "
                        "file, got a file ending in '" +
                        shown(extension) + "'");
-}
-
-// The last part of the path that is a name: "data/people/" is people.
-std::string name_of(const fs::path& path) {
-  std::error_code error;
-  const fs::path whole = fs::weakly_canonical(path, error);
-  const fs::path last = (error ? path : whole).filename();
-  const fs::path name = is_folder(path) ? last : last.stem();
-  return name.empty() ? path.string() : name.string();
 }
 
 [[noreturn]] void fail_unknown(const std::string& name) {

@@ -1,0 +1,460 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""mpssm reproduce as a user sees it: every row of the paper's tables, what is recorded of it, the page."""
+
+import csv
+import json
+import math
+import re
+import signal
+import statistics
+import time
+import tomllib
+import unittest
+from pathlib import Path
+from xml.dom import minidom
+
+import program
+from refusal import BadInput
+
+ROOT = Path(__file__).resolve().parents[2]
+# The paper's numbers by dataset; the ablation has its own.
+PRINTED = {"diameter": -3.2353, "gpp-published-sssp": -4.6321, "gpp-published-eccentricity": -2.9724,
+           "minesweeper": 95.33, "tolokers": 85.26, "roman-empire": 90.91, "amazon-ratings": 53.65,
+           "questions": 78.18, "chickenpox": 0.748, "pedalme": 0.647, "wikimath": 0.509,
+           "metr-la-29": 3.17, "pems-bay-67": 1.62, "peptides-func": 69.93, "peptides-struct": 0.2458}
+COLUMNS = ["row", "paper", "best there", "ours", "verdict", "parameters", "ms per step", "notes"]
+
+
+def read_rows():
+    """{(experiment, row): keys}, those of the experiment and of the row it is like included."""
+    rows = {}
+    for path in (ROOT / "configs" / "reproduce").glob("*.toml"):
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        entries = table.pop("row")
+        for entry in entries:
+            model = rows[path.stem, entry["like"]] if "like" in entry else table
+            settings = [*model.get("settings", []), *entry.get("settings", [])]
+            rows[path.stem, entry["name"]] = {**model, **entry, "settings": settings}
+    return rows
+
+
+ROWS = read_rows()
+
+
+def num_runs(row):
+    return len(row.get("seeds", [0])) * row.get("splits", 1)
+
+
+def table_rows(text):
+    """Cells of a table for people; empty ones are left out."""
+    return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if "  " in line.strip()]
+
+
+def markdown_rows(text):
+    """Cells of the markdown tables, header and rule left out."""
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    rules = {i for i, line in enumerate(cells) if set("".join(line)) == {"-"}}
+    return [line for i, line in enumerate(cells) if i not in rules and i + 1 not in rules]
+
+
+def page_rows(page):
+    """{(experiment, row): {column: cell}}"""
+    rows = {}
+    for section in page.split("\n## ")[1:]:
+        experiment = re.search(r"`mpssm reproduce (\w+)`", section)[1]
+        if experiment in ("runtime", "figure"):
+            continue
+        for cells in markdown_rows(section):
+            assert len(cells) == len(COLUMNS) and (experiment, cells[0]) not in rows, cells
+            rows[experiment, cells[0]] = dict(zip(COLUMNS, cells))
+    return rows
+
+
+def result_of(experiment, row, values, **changes):
+    """What a finished row leaves: run i takes i + 1 seconds for 10 steps."""
+    keys = ROWS[experiment, row]
+    runs = [{"seed": i, "split": 0, "value": value, "raw": value + 2.5 if "raw_metric" in keys else None,
+             "best_test": value - 0.125 if keys.get("best_test") else None, "best_step": 5, "steps": 10,
+             "seconds": i + 1.0, "peak_mib": 120.0} for i, value in enumerate(values)]
+    return {"experiment": experiment, "row": row, "dataset": keys["dataset"], "metric": keys["metric"],
+            "protocol": f"as {row} is done", "version": "0.0.0", "parameters": 4321, "planned": num_runs(keys),
+            "runs": runs, "references": [], "config": "seed = 0\n", **changes}
+
+
+def mean_and_deviation(values, digits):
+    mean = f"{statistics.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
+
+
+class Reproduce(BadInput):
+    def reproduce(self, *args, **options):
+        return self.succeed("reproduce", *args, **options)
+
+    def listed(self):
+        """{(experiment, row): [dataset, runs, files, recorded]}"""
+        header, *rows = table_rows(self.reproduce("--list").out)
+        self.assertEqual(header, ["experiment", "row", "dataset", "runs", "files", "recorded"])
+        self.assertEqual(len({tuple(row[:2]) for row in rows}), len(rows))
+        return {(row[0], row[1]): row[2:] for row in rows}
+
+    def page(self, *args):
+        self.reproduce("--page", "page.md", *args)
+        return (self.folder / "page.md").read_text(encoding="utf-8")
+
+    def file_of(self, dataset):
+        """Where the program looks for it, as it says itself."""
+        result = self.run_program("data", "info", dataset)
+        self.assertEqual(result.code, 1)
+        return self.folder / "data" / re.match(rf"mpssm: {dataset}: (\S+) not found in ", result.err)[1]
+
+    def pretend(self, dataset, content="nothing"):
+        return self.write(self.file_of(dataset), content)
+
+    def record(self, result):
+        return self.write(f"results/{result['experiment']}-{result['row']}.json", json.dumps(result, indent=1))
+
+
+class Rows(Reproduce):
+    def test_the_list_has_every_row_with_its_runs(self):
+        expected = {key: [row["dataset"], str(num_runs(row)), "absent", "no"] for key, row in ROWS.items()}
+        self.assertGreater(len(expected), 40)
+        self.assertEqual(self.listed(), expected)
+
+    def test_the_list_says_whose_files_are_here(self):
+        here = {"chickenpox", "questions", "peptides-func"}
+        for dataset in here:
+            self.pretend(dataset)
+        listed = self.listed()
+        self.assertEqual({row[0] for row in listed.values() if row[2] == "here"}, here)
+        self.assertEqual({row[0] for row in listed.values() if row[2] == "absent"},
+                         {row["dataset"] for row in ROWS.values()} - here)
+
+    def test_printed_numbers_are_those_of_the_paper(self):
+        page = page_rows(self.page())
+        seen = set()
+        for (experiment, name), row in ROWS.items():
+            if experiment == "ablation" and "-mpssm-" not in name:
+                continue
+            with self.subTest(experiment=experiment, row=name):
+                self.assertEqual(row.get("paper"), PRINTED.get(row["dataset"]))
+                shown = page[experiment, name]["paper"]
+                self.assertEqual(float(shown) if shown else None, PRINTED.get(row["dataset"]))
+                seen.add(row["dataset"])
+        self.assertEqual(seen, {*PRINTED, "eccentricity"})
+
+    def stop_early(self, experiment, name):
+        """Ctrl-C as soon as the run has written down its settings, which are given back."""
+        process = program.start(["reproduce", experiment, "--quick", "--row", name], self.folder)
+        seed = ROWS[experiment, name].get("seeds", [0])[0]
+        folder = self.folder / "runs/reproduce/quick" / experiment / name / f"split-0-seed-{seed}"
+        deadline = time.monotonic() + 60
+        while not (folder / "config.toml").exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        result = program.wait(process)
+        self.assertEqual(result.code, 130, result.err)
+        self.assertEqual(result.err.splitlines()[-1], "stopped; the same command goes on")
+        return tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
+
+    def test_settings_of_rows_with_quick_data_are_taken(self):
+        for (experiment, name), row in ROWS.items():
+            if "quick_dataset" not in row:
+                continue
+            with self.subTest(experiment=experiment, row=name):
+                config = self.stop_early(experiment, name)
+                self.assertEqual(config["data"]["name"], row["quick_dataset"])
+                wanted = dict(setting.split("=") for setting in row["settings"]) | {"train.epochs": "150"}
+                for key, value in wanted.items():
+                    section, setting = key.split(".")
+                    self.assertEqual(str(config[section][setting]).lower(), value, key)
+        self.assertFalse((self.folder / "runs/reproduce/quick/results").exists())
+
+    def test_settings_of_the_other_rows_are_accepted(self):
+        # The settings are looked at before the data: the only complaint left is that of the file.
+        others = {key: row for key, row in ROWS.items() if "quick_dataset" not in row}
+        files = {dataset: self.pretend(dataset) for dataset in {row["dataset"] for row in others.values()}}
+        for (experiment, name), row in others.items():
+            with self.subTest(experiment=experiment, row=name):
+                result = self.run_program("reproduce", experiment, "--row", name)
+                self.assertEqual(result.code, 1)
+                first, *rest = result.err.splitlines()
+                self.assertEqual((first, len(rest)), (f"--- {experiment} {name}", 1), result.err)
+                self.assertIn(files[row["dataset"]].name, rest[0])
+        self.assertFalse((self.folder / "runs").exists())
+
+
+class Runs(Reproduce):
+    def models(self):
+        return {path: path.stat().st_mtime_ns for path in self.folder.rglob("model.safetensors")}
+
+    def test_a_quick_row_is_trained_once_and_not_recorded(self):
+        args = ["gpp", "--quick", "--row", "published-sssp"]
+        out = self.reproduce(*args).out
+        self.assertIn("Not to be compared", out)
+        header, row = table_rows(out)
+        self.assertEqual(header, ["task", "dataset", "metric", "test", "ms per step"])
+        self.assertEqual(row[:3], ["published-sssp", "properties:laplacian:512", "log10_mse"])
+        self.assertLess(float(row[3]), -2.0)  # it has learned something
+        self.assertGreater(float(row[4]), 0.0)
+        run = self.folder / "runs/reproduce/quick/gpp/published-sssp/split-0-seed-41"
+        record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+        self.assertEqual(f"{record['metrics']['test']['log10_mse']:.4f}", row[3])
+        self.assertFalse((self.folder / "results").exists())
+        models = self.models()
+        self.assertEqual(list(models), [run / "model.safetensors"])
+        self.assertEqual(table_rows(self.reproduce(*args).out), [header, row])
+        self.assertEqual(self.models(), models)
+        self.assertEqual({row[3] for row in self.listed().values()}, {"no"})
+
+    def test_a_whole_row_is_recorded_and_more_seeds_are_added(self):
+        # Other numbers under the name of a file whose checksum is not known.
+        wave = [[math.sin(0.7 * t + node) + 0.3 * ((7 * t + node) % 5) for node in range(3)] for t in range(60)]
+        self.pretend("wikimath", json.dumps({"edges": [[0, 1], [1, 2]], "X": wave}))
+        first = self.check_wikimath(2)
+        self.assertIn("recorded in results/temporal-wikimath.json", first.err)
+        models = self.models()
+        self.assertEqual(len(models), 2)
+        self.check_wikimath(3)
+        self.assertEqual(len(self.models()), 3)
+        self.assertEqual({path: self.models()[path] for path in models}, models)
+        fewer = self.reproduce("temporal", "--row", "wikimath", "--seeds", "1")
+        self.assertIn("(3 of 10)", fewer.out)
+
+    def check_wikimath(self, seeds):
+        """Runs that many, compares what is recorded with the runs' own files; gives the result of a second call."""
+        args = ["temporal", "--row", "wikimath", "--seeds", seeds]
+        self.reproduce(*args)
+        record = json.loads((self.folder / "results/temporal-wikimath.json").read_text(encoding="utf-8"))
+        self.assertEqual((record["planned"], record["dataset"], record["metric"]), (10, "wikimath", "mse"))
+        self.assertEqual([run["seed"] for run in record["runs"]], list(range(seeds)))
+        for run in record["runs"]:
+            folder = self.folder / f"runs/reproduce/temporal/wikimath/split-0-seed-{run['seed']}"
+            own = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+            self.assertEqual(run["value"], own["metrics"]["test"]["mse"])
+            with open(folder / "metrics.csv", encoding="utf-8") as file:
+                tests = [float(line["test_mse"]) for line in csv.DictReader(file) if line["test_mse"]]
+            self.assertGreater(len(tests), 1)
+            self.assertAlmostEqual(run["best_test"], min(tests), places=6)
+            self.assertLessEqual(run["best_test"], run["value"] + 1e-6)
+        again = self.reproduce(*args)
+        ours = f"{mean_and_deviation([run['value'] for run in record['runs']], 4)} ({seeds} of 10)"
+        self.assertIn(["wikimath", "0.5090", "MP-SSM 0.509", ours, "not comparable"], table_rows(again.out))
+        self.assertIn(f"\nwikimath: {record['protocol']}\n", again.out)
+        self.assertEqual(self.listed()["temporal", "wikimath"][2:], ["here", ours])
+        return again
+
+    def test_rows_without_files_are_left_out(self):
+        result = self.reproduce("hetero")
+        names = [name for experiment, name in ROWS if experiment == "hetero"]
+        lines = result.err.splitlines()
+        self.assertEqual(len(lines), len(names), result.err)
+        for name, line in zip(names, lines):
+            dataset = ROWS["hetero", name]["dataset"]
+            self.assertIn(f"hetero {name}: not run, the files of {dataset} are absent", line)
+        header, *rows = table_rows(result.out)
+        self.assertEqual(header, ["task", "paper", "best there", "ours", "verdict"])
+        self.assertEqual([(row[0], row[-1]) for row in rows], [(name, "not run") for name in names])
+        self.assertEqual(program.contents(self.folder), {})
+
+    def test_one_row_without_files_is_enough_to_say_so(self):
+        for args in (["lrgb", "--row", "peptides-struct"], ["hetero", "--quick", "--row", "tolokers"]):
+            result = self.reproduce(*args)
+            self.assertEqual(len(result.err.splitlines()), 1)
+            self.assertIn(f"{args[-1]}: not run, the files of {args[-1]} are absent", result.err)
+
+
+class Page(Reproduce):
+    def test_without_results_no_row_was_run(self):
+        (self.folder / "results").mkdir()
+        rows = page_rows(self.page())
+        self.assertEqual(set(rows), set(ROWS))
+        for key, cells in rows.items():
+            self.assertEqual(list(cells.values())[3:], ["not run", "", "", "", ""], key)
+            self.assertEqual(cells["best there"], ROWS[key].get("best", ""), key)
+        self.assertEqual(self.page("--results", "nowhere"), self.page())
+
+    def check(self, experiment, row, values, verdict, notes, **changes):
+        """The line of one recorded row; the others were not run."""
+        keys = ROWS[experiment, row]
+        scale = keys.get("scale", 1)
+        result = result_of(experiment, row, values, **changes)
+        with self.subTest(experiment=experiment, row=row, values=values):
+            path = self.record(result)
+            cells = page_rows(self.page())
+            numbers = mean_and_deviation([scale * value for value in values], 2 if scale > 1 else 4)
+            ours = f"{numbers} ({len(values)} of {num_runs(keys)})"
+            own = cells.pop((experiment, row))
+            self.assertEqual((own["ours"], own["verdict"]), (ours, verdict))
+            self.assertEqual(own["parameters"], "4321")
+            self.assertEqual(own["ms per step"], f"{100 * statistics.mean(range(1, len(values) + 1)):.1f}")
+            self.assertEqual(own["notes"], notes)
+            self.assertEqual({other["ours"] for other in cells.values()}, {"not run"})
+            path.unlink()
+
+    def test_lower_is_better(self):
+        def raw(values):
+            return "raw labels: " + mean_and_deviation([value + 2.5 for value in values], 4)
+
+        for values, verdict in (
+                ([-3.7, -3.6101, -3.5, -3.65], "reached, -0.3797; aim -3.5600 reached"),
+                ([-3.31, -3.402], "reached, -0.1207; short of the aim -3.5600"),
+                ([-3.2353], "reached, +0.0000; short of the aim -3.5600"),
+                ([-3.01, -3.1, -2.9444], "not reached, +0.2172; short of the aim -3.5600")):
+            self.check("gpp", "diameter", values, verdict, raw(values))
+        self.check("lrgb", "peptides-struct", [0.2412, 0.2431], "reached, -0.0036", "")
+
+    def test_higher_is_better(self):
+        for values, verdict in (
+                ([0.9741, 0.9752, 0.9733], "reached, +2.09; aim 97.30 reached"),
+                ([0.9601, 0.9655], "reached, +0.95; short of the aim 97.30"),
+                ([0.9512], "not reached, -0.21; short of the aim 97.30")):
+            self.check("hetero", "minesweeper", values, verdict, "")
+        self.check("hetero", "roman-empire", [0.8911 + 0.001 * i for i in range(10)], "not reached, -1.35", "")
+
+    def test_what_cannot_be_compared(self):
+        about = "the true eccentricity; not in the paper; raw labels: 1.4500 ± 0.0707"
+        self.check("gpp", "eccentricity", [-1.1, -1.0], "not in the paper", about)
+        about = ROWS["temporal", "chickenpox-0.9"]["about"]
+        for values, verdict in (([0.8124, 0.8013, 0.7902], "not comparable; aim 0.8100 reached"),
+                                ([0.8224, 0.8313], "not comparable; short of the aim 0.8100")):
+            best = mean_and_deviation([value - 0.125 for value in values], 4)
+            self.check("temporal", "chickenpox-0.9", values, verdict, f"{about}; best test epoch: {best}")
+        references = [{"name": "last value", "test": {"mae_12": 5.4321, "mse": 1}}, {"name": "none", "test": {}}]
+        self.check("traffic", "pems-bay-67", [2.5], "not comparable", "67 of 325 sensors; last value 5.432",
+                   references=references)
+
+    def test_page_table_and_list_say_the_same(self):
+        recorded = {("gpp", "diameter"): [-3.31, -3.402], ("hetero", "minesweeper"): [0.9741, 0.9752],
+                    ("hetero", "roman-empire"): [0.8911], ("temporal", "chickenpox-0.8"): [0.8124, 0.8013, 0.7902]}
+        for key, values in recorded.items():
+            self.record(result_of(*key, values))
+        page, listed = page_rows(self.page()), self.listed()
+        self.assertEqual({key for key, row in listed.items() if row[3] != "no"}, set(recorded))
+        for experiment in ("gpp", "hetero", "temporal"):
+            out = self.reproduce(experiment).out
+            table = {line[0]: line for line in table_rows(out)}
+            for key, cells in page.items():
+                if key[0] == experiment and key in recorded:
+                    self.assertEqual(table[key[1]], list(cells.values())[:5])
+                    self.assertEqual(listed[key][3], cells["ours"])
+                    self.assertIn(f"\n{key[1]}: as {key[1]} is done\n", out)
+                elif key[0] == experiment:
+                    self.assertEqual(table[key[1]][-1], "not run")
+
+    def test_the_page_in_the_documents_is_up_to_date(self):
+        page = self.page("--results", ROOT / "results")
+        self.assertTrue((ROOT / "docs/results.md").exists(), "docs/results.md: mpssm reproduce --page docs/results.md")
+        self.assertEqual((ROOT / "docs/results.md").read_text(encoding="utf-8"), page)
+
+
+class Measurements(Reproduce):
+    RESULTS = Path("runs/reproduce/quick/results")
+
+    def measure(self, name):
+        """The table that is printed, and what is kept."""
+        out = self.reproduce(name, "--quick").out
+        self.assertFalse((self.folder / "results").exists())
+        kept = json.loads((self.folder / self.RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+        rows = markdown_rows(out)
+        self.assertEqual([[str(value) for value in list(row.values())[:2]] for row in kept["rows"]],
+                         [row[:2] for row in rows])
+        for key in ("nodes", "edges", "hidden", "threads"):
+            self.assertGreater(kept[key], 0, key)
+        self.assertIn(out.strip(), self.page("--results", self.RESULTS))
+        return rows, kept["rows"]
+
+    def test_runtime(self):
+        rows, kept = self.measure("runtime")
+        networks = {"GCN", "MP-SSM, dense W", "MP-SSM, diagonal W"}
+        self.assertEqual({(row["depth"], row["network"]) for row in kept},
+                         {(depth, network) for depth in (4, 8, 16, 32) for network in networks})
+        gcn = {row["depth"]: row for row in kept if row["network"] == "GCN"}
+        for row, cells in zip(kept, rows):
+            shown = [f"{row['training_ms']:.1f}", f"{row['training_over_gcn']:.2f}", f"{row['inference_ms']:.1f}",
+                     f"{row['inference_over_gcn']:.2f}"]
+            self.assertEqual(cells[2:], shown)
+            for part in ("training", "inference"):
+                self.assertGreater(row[part + "_ms"], 0.0)
+                self.assertAlmostEqual(row[part + "_over_gcn"], row[part + "_ms"] / gcn[row["depth"]][part + "_ms"])
+
+    def test_figure(self):
+        rows, kept = self.measure("figure")
+        self.assertGreaterEqual(len({row["hops"] for row in kept}), 2)
+        for row, cells in zip(kept, rows):
+            self.assertGreater(row["milliseconds"], 0.0)
+            self.assertGreaterEqual(row["peak_mib"], 0.0)
+            self.assertEqual(cells[2:], [f"{row['milliseconds']:.3f}", f"{row['peak_mib']:.1f}"])
+        picture = minidom.parse(str(self.folder / self.RESULTS / "figure.svg"))
+        self.assertEqual(picture.documentElement.tagName, "svg")
+        words = " ".join(node.firstChild.data for node in picture.getElementsByTagName("text") if node.firstChild)
+        for network in {row["network"] for row in kept}:
+            self.assertIn(network, words)
+
+
+class Refusals(Reproduce):
+    GOOD = result_of("gpp", "diameter", [-3.0, -3.1])
+    FILE = "results/gpp-diameter.json"
+
+    def refuse_result(self, content, *phrases):
+        self.write(self.FILE, content if isinstance(content, str) else json.dumps(content))
+        self.refuse(["reproduce", "--page", "page.md"], self.FILE, "not a result", *phrases)
+
+    def test_a_result_that_was_cut_off(self):
+        text = json.dumps(self.GOOD, indent=1)
+        self.write(self.FILE, text)
+        self.page()
+        for length in (0, 1, len(text) // 2, len(text) - 1):
+            self.refuse_result(text[:length])
+        self.refuse(["reproduce", "--list"], self.FILE, "not a result")
+
+    def test_a_result_that_lacks_something(self):
+        for key in ("metric", "parameters", "planned", "runs", "references"):
+            self.refuse_result({other: value for other, value in self.GOOD.items() if other != key}, f"'{key}'")
+        for key in ("seed", "value", "raw", "best_test", "steps", "seconds"):
+            run = {other: value for other, value in self.GOOD["runs"][1].items() if other != key}
+            self.refuse_result({**self.GOOD, "runs": [self.GOOD["runs"][0], run]}, f"'{key}'")
+        self.refuse_result({**self.GOOD, "runs": []}, "runs")
+
+    def test_a_result_with_something_else_in_it(self):
+        for content in ("[]", "null", "no json"):
+            self.refuse_result(content)
+        for key, value in (("runs", 3), ("parameters", "many"), ("references", [{}])):
+            self.refuse_result({**self.GOOD, key: value})
+        for value in (None, "-3"):
+            self.refuse_result({**self.GOOD, "runs": [{**self.GOOD["runs"][0], "value": value}]})
+
+    def test_a_result_with_the_raw_number_of_some_runs_only(self):
+        first, second = self.GOOD["runs"]
+        self.refuse_result({**self.GOOD, "runs": [first, {**second, "raw": None}]})
+
+    def test_damaged_measurements(self):
+        for name in ("runtime", "figure"):
+            for content in ('{"nodes": 100, "ro', "{}", "[]"):
+                path = self.write(f"results/{name}.json", content)
+                self.refuse(["reproduce", "--page", "page.md"], f"results/{name}.json")
+                path.unlink()
+
+    def test_what_is_not_there(self):
+        self.refuse(["reproduce", "nonsense"], "nonsense", "gpp", "figure", code=2)
+        self.refuse(["reproduce"], "experiment", "--list", "--page")
+        for experiment in ("gpp", "temporal"):
+            names = [name for other, name in ROWS if other == experiment]
+            for quick in ([], ["--quick"]):
+                self.refuse(["reproduce", experiment, "--row", "nope", *quick], "--row", "'nope'", *names)
+        # A row of another experiment is none of this one.
+        self.refuse(["reproduce", "gpp", "--row", "minesweeper"], "--row", "'minesweeper'", "published-sssp")
+
+    def test_numbers_that_make_no_sense(self):
+        for option in ("--seeds", "--threads"):
+            for value in ("-1", "some", "1.5"):
+                self.refuse(["reproduce", "gpp", option, value], option, f"'{value}'", code=2)
+
+    def test_a_page_that_cannot_be_written(self):
+        self.refuse(["reproduce", "--page", "nowhere/page.md"], "nowhere/page.md")
+        self.refuse(["reproduce", "--page", "."], "folder")
+
+
+if __name__ == "__main__":
+    unittest.main()
