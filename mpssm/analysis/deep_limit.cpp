@@ -49,7 +49,7 @@ DeepLimit::DeepLimit(const graph::Graph& graph) {
   if (const std::string why = why_no_deep_limit(graph); !why.empty()) {
     throw std::invalid_argument("deep limit: " + why);
   }
-  gso_ = graph::make_gso(graph);
+  graph_ = graph;
   components_ = graph::components(graph);
   degree_ = degrees_with_loops(graph);
   volume_.resize(static_cast<std::size_t>(components_.count));
@@ -110,19 +110,17 @@ std::optional<std::int64_t> DeepLimit::sure_depth(std::int64_t i, std::int64_t j
 }
 
 graph::Gso DeepLimit::component_gso(std::int32_t component) const {
-  if (is_connected()) return gso_;
-  std::vector<std::int64_t> row_ptr = {0};
-  std::vector<std::int32_t> col;
-  std::vector<double> values;
+  if (is_connected()) return graph::make_gso(graph_);
+  graph::EdgeList edges{.num_nodes = first_[component + 1] - first_[component]};
   for (std::int64_t n = first_[component]; n < first_[component + 1]; ++n) {
     const std::int32_t i = node_[n];
-    for (std::int64_t e = gso_.row_ptr()[i]; e < gso_.row_ptr()[i + 1]; ++e) {
-      col.push_back(static_cast<std::int32_t>(rank_[gso_.col()[e]]));
-      values.push_back(gso_.values<double>()[e]);
+    for (std::int64_t e = graph_.row_ptr()[i]; e < graph_.row_ptr()[i + 1]; ++e) {
+      edges.src.push_back(rank_[graph_.col()[e]]);
+      edges.dst.push_back(rank_[i]);
+      edges.weight.push_back(graph_.weight()[e]);
     }
-    row_ptr.push_back(std::ssize(col));
   }
-  return graph::Gso::from_csr(std::move(row_ptr), std::move(col), std::move(values));
+  return graph::make_gso(graph::Graph::from_edges(edges, graph::Direction::kDirected));
 }
 
 double DeepLimit::component_lambda_star(std::int32_t component) const {

@@ -58,7 +58,7 @@ class DeepLimit {
   graph::Gso component_gso(std::int32_t component) const;
   void check_node(std::int64_t node) const;
 
-  graph::Gso gso_;
+  graph::Graph graph_;
   graph::Components components_;
   std::vector<double> degree_;                              // D_i
   std::vector<double> volume_;                              // of each component
