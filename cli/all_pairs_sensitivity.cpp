@@ -27,9 +27,7 @@ void announce(const GraphQuestion& question, std::int64_t steps) {
                          " nodes); give --source or --target");
   }
   constexpr std::int64_t kWorthSaying = 2000;
-  static std::int64_t said_for = 0;  // once for all passes of a command
-  if (nodes < kWorthSaying || steps <= said_for) return;
-  said_for = steps;
+  if (nodes < kWorthSaying) return;
   constexpr double kMib = 1024.0 * 1024.0;
   say(text("all pairs of %lld nodes, up to %lld steps, in blocks: %.0f MiB beside the graph",
            static_cast<long long>(nodes), static_cast<long long>(steps),
@@ -111,7 +109,6 @@ void draw_extremes(const std::vector<Extremes>& found, const GraphBounds& bounds
 void tell_depth(const GraphQuestion& question, Answer& answer) {
   const double share = *question.options.depth;
   const std::int64_t max_tau = question.options.max_tau;
-  announce(question, max_tau);
   Meter meter("depth of all pairs");
   const auto depth = analysis::depth_of_all_pairs(question.gso, *question.limit, share, max_tau,
                                                   progress_on(meter));
@@ -163,7 +160,7 @@ void answer_all_pairs(const GraphQuestion& question, Answer& answer) {
     say("note: too many pairs for extremes over all of them; give --source or --target");
     return;
   }
-  announce(question, question.taus.back());
+  announce(question, question.options.depth ? question.options.max_tau : question.taus.back());
   Meter meter("extremes over all pairs");
   std::vector<Extremes> found = analysis::extremes(question.gso, question.taus, progress_on(meter));
   const GraphBounds bounds = bound_graph(question, found, answer);
@@ -189,7 +186,7 @@ void answer_worst_pairs(const GraphQuestion& question, Answer& answer) {
   if (by_share && question.limit == nullptr) {
     throw io::InputError("--by share: there is no limit: " + question.why_no_limit);
   }
-  announce(question, tau);
+  if (question.is_pair() || question.is_single()) announce(question, tau);  // else it has been said
   Meter meter("worst pairs");
   const auto worst =
       analysis::worst_pairs(question.gso, tau, options.worst,

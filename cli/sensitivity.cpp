@@ -50,22 +50,11 @@ bool is_run(const fs::path& path) {
          fs::is_regular_file(path / "config.toml", ignored);
 }
 
-/// Options that would be passed over in silence.
-struct Misplaced {
-  const char* option;
-  const char* why;
-};
-
-constexpr Misplaced kNotOfGraphs[] = {{"--compare", "a run"},
-                                      {"--block", "a run"},
-                                      {"--sample", "a run"},
-                                      {"--predictions", "a run"},
-                                      {"--top", "a run"}};
-constexpr Misplaced kNotOfRuns[] = {
-    {"--worst", "a graph"},   {"--by", "a graph"},       {"--depth", "a graph"},
-    {"--max-tau", "a graph"}, {"--bounds", "a graph"},   {"--gso", "a graph"},
-    {"--w", "a graph"},       {"--directed", "a graph"}, {"--vanishing", "a graph"},
-    {"--seed", "a graph"},    {"--all", "a graph"}};
+// Options that would be passed over in silence.
+constexpr const char* kOfRuns[] = {"--compare", "--block", "--sample", "--predictions", "--top"};
+constexpr const char* kOfGraphs[] = {"--worst",  "--by",        "--depth", "--max-tau",
+                                     "--bounds", "--gso",       "--w",     "--directed",
+                                     "--seed",   "--vanishing", "--all"};
 constexpr std::pair<const char*, const char*> kNeeds[] = {
     {"--by", "--worst"}, {"--picture", "--plot"}, {"--max-tau", "--depth"}};
 
@@ -76,15 +65,13 @@ void check_options(const CLI::App& verb, const SensitivityOptions& options, bool
                              ? "sensitivity: expected a graph, a run folder or --make"
                              : "sensitivity: expected a graph or --make, got both");
   }
-  const auto refuse = [&](std::span<const Misplaced> list) {
-    for (const Misplaced& misplaced : list) {
-      if (!given(misplaced.option)) continue;
-      throw io::InputError(std::string(misplaced.option) + " is for " + misplaced.why + ", got " +
-                           (of_run ? "the run " : "the graph ") +
-                           io::printable(options.make + options.what));
-    }
-  };
-  refuse(of_run ? std::span<const Misplaced>(kNotOfRuns) : kNotOfGraphs);
+  for (const char* option : of_run ? std::span<const char* const>(kOfGraphs) : kOfRuns) {
+    if (!given(option)) continue;
+    throw io::InputError(
+        std::string(option) +
+        (of_run ? " is for a graph, got the run " : " is for a run, got the graph ") +
+        io::printable(options.make + options.what));
+  }
   for (const auto& [option, needed] : kNeeds) {
     if (given(option) && !given(needed)) {
       throw io::InputError(std::string(option) + ": expected " + needed + " with it");
@@ -113,7 +100,7 @@ void check_options(const CLI::App& verb, const SensitivityOptions& options, bool
 int run(const CLI::App& verb, const SensitivityOptions& options) {
   const bool of_run = !options.what.empty() && is_run(options.what);
   check_options(verb, options, of_run);
-  if (options.threads > 0) ops::set_num_threads(options.threads);
+  ops::set_num_threads(options.threads);
   return of_run ? analyse_run(options) : analyse_graph(options);
 }
 

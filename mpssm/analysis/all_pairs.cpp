@@ -16,6 +16,7 @@
 #include <ATen/Parallel.h>
 
 #include "mpssm/kernels/spmm.h"
+#include "mpssm/ops/runtime.h"
 
 namespace mpssm::analysis {
 namespace {
@@ -78,6 +79,7 @@ template <typename Work, typename Merge>
 void for_each_block(const graph::Gso& gso, const BlockProgress& progress, const Work& work,
                     const Merge& merge) {
   check_size(gso);
+  ops::ensure_runtime();
   const std::int64_t count = (gso.num_nodes() + kWidth - 1) / kWidth;
   std::atomic<std::int64_t> next{0};
   std::mutex lock;
@@ -301,6 +303,7 @@ std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau) {
 }
 
 std::int64_t all_pairs_bytes(std::int64_t num_nodes) {
+  ops::ensure_runtime();
   return at::get_num_threads() * 2 * num_nodes * kWidth * static_cast<std::int64_t>(sizeof(double));
 }
 

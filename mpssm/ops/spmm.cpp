@@ -119,9 +119,9 @@ template void spmm_into<float>(const kernels::CsrView<float>&, const at::Tensor&
 template void spmm_into<double>(const kernels::CsrView<double>&, const at::Tensor&,
                                 const at::Tensor&, const at::Tensor&);
 
-template <typename T>
-void multiply(const kernels::CsrView<T>& a, const T* x, std::int64_t width, T* y) {
-  kernels::SpmmArgs<T> args;
+void multiply(const kernels::CsrView<double>& a, const double* x, std::int64_t width, double* y) {
+  ensure_runtime();
+  kernels::SpmmArgs<double> args;
   args.a = a;
   args.x = x;
   args.y = y;
@@ -131,10 +131,6 @@ void multiply(const kernels::CsrView<T>& a, const T* x, std::int64_t width, T* y
     kernels::spmm(args, balanced_row(a, part, parts), balanced_row(a, part + 1, parts));
   });
 }
-
-template void multiply<float>(const kernels::CsrView<float>&, const float*, std::int64_t, float*);
-template void multiply<double>(const kernels::CsrView<double>&, const double*, std::int64_t,
-                               double*);
 
 at::Tensor spmm(const graph::Gso& gso, const at::Tensor& x) {
   return apply(gso, Side::kForward, x);

@@ -18,7 +18,6 @@ at::Tensor spmm_transposed(const graph::Gso& gso, const at::Tensor& x);
 
 /// y = A x on plain arrays [N, width], row-major; y must not overlap x. On all threads, without
 /// autograd: for analysis and iterations that never differentiate.
-template <typename T>
-void multiply(const kernels::CsrView<T>& a, const T* x, std::int64_t width, T* y);
+void multiply(const kernels::CsrView<double>& a, const double* x, std::int64_t width, double* y);
 
 }  // namespace mpssm::ops

@@ -26,20 +26,6 @@
 namespace mpssm::analysis {
 namespace {
 
-/// W as the matrix that acts on the C real channels.
-torch::Tensor real_w(const torch::Tensor& w) {
-  if (!w.is_complex()) return w.to(torch::kDouble);
-  auto matrix = torch::zeros({2 * w.size(0), 2 * w.size(0)}, torch::kDouble);
-  for (std::int64_t p = 0; p < w.size(0); ++p) {
-    const auto re = torch::real(w[p]).item<double>();
-    const auto im = torch::imag(w[p]).item<double>();
-    matrix[2 * p][2 * p] = matrix[2 * p + 1][2 * p + 1] = re;
-    matrix[2 * p][2 * p + 1] = im;
-    matrix[2 * p + 1][2 * p] = -im;
-  }
-  return matrix;
-}
-
 struct Trained {
   train::Experiment experiment;
   nn::ModelImpl* model;
@@ -80,7 +66,7 @@ TEST(TrainedBlock, JacobianByAutogradIsTheClosedForm) {
           rows.push_back(torch::autograd::grad({x[i][c]}, {u}, {}, true)[0]);
         }
         const auto actual = torch::stack(rows);  // [C, T, N, in]
-        const auto w = real_w(block->w_state->forward().detach());
+        const auto w = testing::real_state_matrix(block->w_state->forward().detach());
         const auto b = block->w_in.detach().to(torch::kDouble);
         auto expected = torch::zeros_like(actual, torch::kDouble);
         for (std::int64_t s = 0; s < kSteps; ++s) {

@@ -19,20 +19,6 @@ double norm_of(const torch::Tensor& matrix) {
   return std::get<1>(torch::linalg_svd(matrix)).max().item<double>();
 }
 
-/// The C real channels of a diagonal W, taken in pairs.
-torch::Tensor as_real_matrix(const torch::Tensor& sigma) {
-  const std::int64_t pairs = sigma.size(0);
-  auto w = torch::zeros({2 * pairs, 2 * pairs}, torch::kDouble);
-  for (std::int64_t p = 0; p < pairs; ++p) {
-    const double re = torch::real(sigma[p]).item<double>();
-    const double im = torch::imag(sigma[p]).item<double>();
-    w[2 * p][2 * p] = w[2 * p + 1][2 * p + 1] = re;
-    w[2 * p][2 * p + 1] = im;
-    w[2 * p + 1][2 * p] = -im;
-  }
-  return w;
-}
-
 TEST(StateNorms, NormsAreThoseOfThePowersWhetherDenseOrDiagonal) {
   torch::manual_seed(1);
   const std::int64_t taus[] = {9, 0, 1, 4, 9};
@@ -44,10 +30,10 @@ TEST(StateNorms, NormsAreThoseOfThePowersWhetherDenseOrDiagonal) {
     for (std::size_t i = 0; i < dense_norms.size(); ++i) {
       const double expected = norm_of(torch::matrix_power(dense, taus[i]));
       EXPECT_NEAR(dense_norms[i], expected, 1e-10 * expected);
-      EXPECT_NEAR(sigma_norms[i], norm_of(torch::matrix_power(as_real_matrix(sigma), taus[i])),
-                  1e-12);
+      EXPECT_NEAR(sigma_norms[i],
+                  norm_of(torch::matrix_power(testing::real_state_matrix(sigma), taus[i])), 1e-12);
     }
-    EXPECT_NEAR(spectral_radius(sigma), spectral_radius(as_real_matrix(sigma)), 1e-10);
+    EXPECT_NEAR(spectral_radius(sigma), spectral_radius(testing::real_state_matrix(sigma)), 1e-10);
   }
 }
 

@@ -44,6 +44,21 @@ inline torch::Tensor random_sigma(std::int64_t channels, torch::Dtype type) {
   return sigma.to(type == torch::kDouble ? torch::kComplexDouble : torch::kComplexFloat);
 }
 
+/// W as the matrix that acts on the C real channels: itself if dense; of a diagonal W, each sigma
+/// turns and scales a pair of channels.
+inline torch::Tensor real_state_matrix(const torch::Tensor& w) {
+  if (!w.is_complex()) return w.to(torch::kDouble);
+  auto matrix = torch::zeros({2 * w.size(0), 2 * w.size(0)}, torch::kDouble);
+  for (std::int64_t p = 0; p < w.size(0); ++p) {
+    const double re = torch::real(w[p]).item<double>();
+    const double im = torch::imag(w[p]).item<double>();
+    matrix[2 * p][2 * p] = matrix[2 * p + 1][2 * p + 1] = re;
+    matrix[2 * p][2 * p + 1] = im;
+    matrix[2 * p + 1][2 * p] = -im;
+  }
+  return matrix;
+}
+
 /// The operator as a matrix.
 inline torch::Tensor to_dense(const graph::Gso& gso) {
   auto matrix = torch::zeros({gso.num_nodes(), gso.num_nodes()}, torch::kDouble);
