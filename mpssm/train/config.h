@@ -66,6 +66,7 @@ struct TrainConfig {
   std::string metric = "auto";
   std::string loss = "auto";
   bool class_weights = false;
+  bool on_validation = false;
   bool track_test = false;
   double checkpoint_seconds = 30.0;
 };
@@ -132,6 +133,8 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("train.metric", train.metric, "selects the best model, on validation");
   visit("train.loss", train.loss, "regression and forecasts: mse or mae");
   visit("train.class_weights", train.class_weights, "rare classes count more");
+  visit("train.on_validation", train.on_validation,
+        "series: also train on the validation part; the last weights count");
   visit("train.track_test", train.track_test, "also write test metrics at every evaluation");
   visit("train.checkpoint_seconds", train.checkpoint_seconds, "time between checkpoints");
 }

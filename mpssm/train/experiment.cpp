@@ -176,6 +176,7 @@ Experiment set_up(const Config& config, const fs::path& data_dir) {
   ops::ensure_runtime();
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
   experiment.model = build_model(*experiment.problem, experiment.config);
+  experiment.problem->start(*experiment.model.module);
   return experiment;
 }
 

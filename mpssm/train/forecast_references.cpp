@@ -131,11 +131,30 @@ Metrics forecast_metrics(const torch::Tensor& forecast, const torch::Tensor& tru
   return metrics;
 }
 
+torch::Tensor ridge_line(const data::SeriesData& data, const data::WindowSplit& split,
+                         std::int64_t fit_end, bool loss_is_mae) {
+  const torch::Tensor series = measured(data);
+  const Windows val = windows_of(data, series, split.val, split.test);
+  const NormalEquations equations =
+      normal_equations(windows_of(data, series, 0, split.val), data.null_value);
+  double best_strength = 0.0;
+  double best_loss = std::numeric_limits<double>::infinity();
+  for (const double strength : {1e-6, 1e-3, 1e-2, 1e-1, 1.0}) {
+    const torch::Tensor forecast = apply_line(val.seen, equations.solve(strength));
+    const double loss = forecast_metrics(forecast, val.truth, data.null_value, loss_is_mae)["loss"];
+    if (best_strength == 0.0 || loss < best_loss) {
+      best_strength = strength;
+      best_loss = loss;
+    }
+  }
+  if (fit_end == split.val) return equations.solve(best_strength);
+  return normal_equations(windows_of(data, series, 0, fit_end), data.null_value)
+      .solve(best_strength);
+}
+
 std::vector<Reference> forecast_references(const data::SeriesData& data,
                                            const data::WindowSplit& split, bool loss_is_mae) {
   const torch::Tensor series = measured(data);
-  const Windows train = windows_of(data, series, 0, split.val);
-  const Windows val = windows_of(data, series, split.val, split.test);
   const Windows test = windows_of(data, series, split.test, split.end);
   const auto score = [&](const torch::Tensor& forecast, const torch::Tensor& truth) {
     return forecast_metrics(forecast, truth, data.null_value, loss_is_mae);
@@ -152,18 +171,8 @@ std::vector<Reference> forecast_references(const data::SeriesData& data,
     const Windows of_average = windows_of(data, average, split.test, split.end);
     references.push_back({"historical average", score(of_average.truth, test.truth)});
   }
-  const NormalEquations equations = normal_equations(train, data.null_value);
-  torch::Tensor best_line;
-  double best_loss = std::numeric_limits<double>::infinity();
-  for (const double strength : {1e-6, 1e-3, 1e-2, 1e-1, 1.0}) {
-    const torch::Tensor line = equations.solve(strength);
-    const double loss = score(apply_line(val.seen, line), val.truth)["loss"];
-    if (!best_line.defined() || loss < best_loss) {
-      best_line = line;
-      best_loss = loss;
-    }
-  }
-  references.push_back({"line (ridge)", score(apply_line(test.seen, best_line), test.truth)});
+  const torch::Tensor line = ridge_line(data, split, split.val, loss_is_mae);
+  references.push_back({"line (ridge)", score(apply_line(test.seen, line), test.truth)});
   return references;
 }
 

@@ -15,9 +15,14 @@ namespace mpssm::train {
 Metrics forecast_metrics(const torch::Tensor& forecast, const torch::Tensor& truth,
                          std::optional<float> null_value, bool loss_is_mae);
 
+/// Weights [H, lags + 1] of a ridge regression on the window's values and a constant, the same for
+/// all nodes: its strength chosen on validation, then fitted to the windows [0, fit_end).
+torch::Tensor ridge_line(const data::SeriesData& data, const data::WindowSplit& split,
+                         std::int64_t fit_end, bool loss_is_mae);
+
 /// On the test windows. The historical average (per node and time of the week, over the training
-/// period) needs a time of day. The line is a ridge regression on the window's values, the same for
-/// all nodes, its strength chosen on validation.
+/// period) needs a time of day. The line is ridge_line, fitted to the
+/// training part.
 std::vector<Reference> forecast_references(const data::SeriesData& data,
                                            const data::WindowSplit& split, bool loss_is_mae);
 

@@ -61,6 +61,9 @@ void add_error_metrics(const Errors& errors, Metrics& metrics) {
 
 std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const Config& config,
                                       const Preprocessing* learned) {
+  if (config.train.on_validation && !std::holds_alternative<data::SeriesData>(dataset.content)) {
+    throw io::InputError("train.on_validation: for series only, " + dataset.name + " is none");
+  }
   if (std::holds_alternative<data::NodeData>(dataset.content)) {
     return make_node_problem(dataset, config, learned);
   }

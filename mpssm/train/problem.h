@@ -45,6 +45,9 @@ class Problem {
   /// The operator and batch that a training step sees at most, for the memory estimate.
   virtual graph::Gso largest_gso(std::int64_t batch_size) const = 0;
 
+  /// Weights that the data know a better start for than chance.
+  virtual void start(nn::GraphModule&) const {}
+
   virtual std::int64_t num_steps() const { return 1; }  ///< series: of a window
 
   /// Samples of an epoch; 1 if the whole graph is one sample.

@@ -22,14 +22,14 @@ constexpr int kHarmonics = 4;  // down to six hours
 
 /// One mean and deviation of feature 0 over the inputs of the training windows, each step as often
 /// as windows see it (DCRNN's choice; missing values count as they stand).
-Preprocessing scale_of(const data::SeriesData& data, const data::WindowSplit& split) {
+Preprocessing scale_of(const data::SeriesData& data, std::int64_t windows) {
   if (!data.standardise) return {};
   double count = 0.0;
   double sum = 0.0;
   double squares = 0.0;
-  for (std::int64_t t = 0; t < split.val + data.lags - 1; ++t) {
+  for (std::int64_t t = 0; t < windows + data.lags - 1; ++t) {
     const auto seen =
-        static_cast<double>(std::min({t + 1, data.lags, split.val + data.lags - 1 - t, split.val}));
+        static_cast<double>(std::min({t + 1, data.lags, windows + data.lags - 1 - t, windows}));
     for (std::int64_t i = 0; i < data.num_nodes; ++i) {
       const double x = data.values[(t * data.num_nodes + i) * data.num_features];
       count += seen;
@@ -53,7 +53,8 @@ class SeriesProblem final : public Problem {
       : data_(std::get<data::SeriesData>(dataset.content)),
         gso_(graph::make_gso(data_.graph, {.kind = graph::gso_kind_from_name(config.model.gso)})),
         split_(dataset.is_new ? all_windows_in_test(data_) : data::window_split(data_)),
-        scale_(learned != nullptr ? *learned : scale_of(data_, split_)),
+        train_end_(config.train.on_validation ? split_.test : split_.val),
+        scale_(learned != nullptr ? *learned : scale_of(data_, train_end_)),
         batch_(config.train.batch),
         use_mae_(config.train.loss == "mae" ||
                  (config.train.loss == "auto" && dataset.metric == "mae")) {
@@ -100,7 +101,30 @@ class SeriesProblem final : public Problem {
 
   graph::Gso largest_gso(std::int64_t) const override { return gso_; }
   std::int64_t num_steps() const override { return data_.lags; }
-  std::int64_t num_train() const override { return split_.val; }
+  std::int64_t num_train() const override { return train_end_; }
+
+  /// The linear map beside the network starts at the ridge regression and the network at zero: it
+  /// has to find what the line cannot say.
+  void start(nn::GraphModule& model) const override {
+    const auto parameters = model.named_parameters();
+    if (!parameters.contains("skip.weight") || split_.val == 0 || split_.test == split_.val) return;
+    const torch::NoGradGuard no_grad;
+    const torch::Tensor line = ridge_line(data_, split_, train_end_, use_mae_);
+    const torch::Tensor slope = line.slice(1, 0, data_.lags);  // of raw values as of scaled ones
+    parameters["skip.weight"]
+        .view({data_.horizon, data_.lags, inputs_.size(2)})
+        .select(2, 0)
+        .copy_(slope);
+    parameters["skip.bias"].copy_(
+        (line.select(1, data_.lags) + scale_.mean * (slope.sum(1) - 1.0)) / scale_.scale);
+    std::string last;  // layer of the readout
+    for (const auto& item : parameters) {
+      if (item.key().starts_with("readout")) last = std::max(last, item.key());
+    }
+    last.resize(last.rfind('.'));
+    parameters[last + ".weight"].zero_();
+    parameters[last + ".bias"].zero_();
+  }
 
   torch::Tensor loss(nn::GraphModule& model, Samples windows) const override {
     const torch::Tensor truth = targets(windows);
@@ -210,6 +234,7 @@ class SeriesProblem final : public Problem {
   const data::SeriesData& data_;
   graph::Gso gso_;
   data::WindowSplit split_;
+  std::int64_t train_end_;  // training windows are [0, train_end_)
   Preprocessing scale_;
   std::int64_t batch_;
   bool use_mae_;

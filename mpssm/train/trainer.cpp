@@ -151,7 +151,7 @@ class Run {
     // Not defined on this validation part (one class only, say): the loss decides.
     if (std::isnan(value)) value = higher_is_better_ ? -val.at("loss") : val.at("loss");
     const bool is_better =
-        !position_.has_best ||
+        !position_.has_best || settings_.on_validation ||
         (higher_is_better_ ? value > position_.best_value : value < position_.best_value);
     if (is_better) {
       position_.has_best = true;

@@ -260,6 +260,43 @@ TEST(SeriesProblem, ReferencesAreWhatTheirNamesSay) {
   EXPECT_GT(by_name.at("historical average"), 0.5);
 }
 
+TEST(SeriesProblem, ANetworkWithASkipStartsAtTheRidgeRegression) {
+  data::Dataset dataset = make_series_data();
+  auto& series = std::get<data::SeriesData>(dataset.content);
+  // Not a line's to fit exactly.
+  for (std::size_t i = 0; i < series.values.size(); i += 5) series.values[i] *= 1.5F;
+  for (const bool standardise : {true, false}) {
+    series.standardise = standardise;
+    Config config = small_config();
+    config.model.skip = true;
+    config.model.readout_layers = 2;
+    const auto problem = make_problem(dataset, config);
+    const auto model = build_model(*problem, config).module;
+    problem->start(*model);
+    model->eval();
+    const torch::NoGradGuard no_grad;
+    const Reference line = problem->references().back();
+    ASSERT_EQ(line.name, "line (ridge)");
+    ASSERT_GT(line.test.at("mse"), 0.1);
+    const Metrics start = problem->evaluate(*model, Part::kTest);
+    for (const char* metric : {"mse", "mae", "mae_3"}) {
+      EXPECT_NEAR(start.at(metric), line.test.at(metric), 1e-4) << metric;
+    }
+  }
+}
+
+TEST(SeriesProblem, TrainsOnTheValidationPartIfAskedTo) {
+  const data::Dataset dataset = make_series_data();
+  const data::WindowSplit split = data::window_split(std::get<data::SeriesData>(dataset.content));
+  Config config = small_config();
+  EXPECT_EQ(make_problem(dataset, config)->num_train(), split.val);
+  config.train.on_validation = true;
+  EXPECT_EQ(make_problem(dataset, config)->num_train(), split.test);
+  const data::Dataset board = make_board_data();
+  EXPECT_THAT([&] { make_problem(board, config); },
+              ThrowsMessage<io::InputError>(HasSubstr("train.on_validation: for series only")));
+}
+
 TEST(Problem, PredictionsHaveOneLinePerSample) {
   for (const data::Dataset& dataset : {make_board_data(), make_graphs_data(), make_series_data(),
                                        data::load("properties:diameter:8")}) {

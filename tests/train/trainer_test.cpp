@@ -125,6 +125,18 @@ TEST(Trainer, KeepsTheBestModelOnValidation) {
   EXPECT_EQ(outcome.best_step, least_step);
 }
 
+TEST(Trainer, KeepsTheLastModelIfItTrainsOnValidation) {
+  Config config = small_config();
+  config.train.epochs = 12;
+  config.train.lr = 0.05;
+  config.train.patience = 1;
+  config.train.on_validation = true;
+  const Scratch scratch;
+  const TrainOutcome outcome = train_in(scratch.folder(), testing::make_series_data(), config);
+  EXPECT_TRUE(outcome.finished);
+  EXPECT_EQ(outcome.best_step, outcome.steps);
+}
+
 TEST(Trainer, LearnsWhatIsThereToLearn) {
   const data::Dataset dataset = testing::make_series_data();
   Config config = small_config();
