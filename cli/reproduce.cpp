@@ -84,24 +84,41 @@ train::Config config_of(const ReproduceRow& row, const Options& options) {
   ConfigOptions config;
   config.dataset = options.quick && !row.quick_dataset.empty() ? row.quick_dataset : row.dataset;
   config.settings = row.settings;
-  if (row.best_test) config.settings.emplace_back("train.track_test=true");
+  if (row.refit) config.settings.emplace_back("train.track_test=true");
   if (options.quick) {
     config.settings.emplace_back(row.quick_dataset.empty() ? "train.epochs=2" : "train.epochs=150");
   }
   return make_config(config);
 }
 
-/// The best test value over all evaluations: what one gets by choosing on the test set.
-double best_test_of(const fs::path& run, const ReproduceRow& row) {
+/// A column of a run's metrics.csv.
+std::vector<double> history_of(const fs::path& run, const std::string& name) {
   const io::CsvTable table = io::read_csv(run / "metrics.csv");
-  const auto column = table.column("test_" + row.metric);
-  if (!column) throw io::InputError(run.string() + ": metrics.csv has no test_" + row.metric);
-  std::optional<double> best;
-  for (const auto& line : table.rows) {
-    const auto value = io::to_number(line[*column]);
-    if (value && (!best || (row.lower_is_better ? *value < *best : *value > *best))) best = value;
+  const auto column = table.column(name);
+  if (!column) throw io::InputError(run.string() + ": metrics.csv has no " + name);
+  std::vector<double> values;
+  for (const auto& line : table.rows) values.push_back(io::to_number(line[*column]).value());
+  return values;
+}
+
+/// Trains `selected`'s run again with the validation part; false: interrupted.
+bool refit(const train::Config& config, const fs::path& selected, const Options& options,
+           const ReproduceRow& row, RunValue& value) {
+  const fs::path run = selected.string() + "-refit";
+  train::Config with_validation = config;
+  with_validation.train.on_validation = true;
+  if (!train_once(with_validation,
+                  {.folder = run, .data_dir = options.data_dir, .resume = fs::exists(run)})) {
+    return false;
   }
-  return best.value();
+  const std::vector<double> steps = history_of(selected, "step");
+  const auto best = std::find(steps.begin(), steps.end(), static_cast<double>(value.best_step));
+  const std::vector<double> tests = history_of(run, "test_" + row.metric);
+  // One line per evaluation in both, so the same line is the same epoch.
+  value.refit = tests.at(static_cast<std::size_t>(best - steps.begin()));
+  value.best_test = row.lower_is_better ? *std::min_element(tests.begin(), tests.end())
+                                        : *std::max_element(tests.begin(), tests.end());
+  return true;
 }
 
 /// Runs of the protocol in order: every split with every seed.
@@ -152,7 +169,7 @@ std::optional<RowResult> run_row(const ReproduceExperiment& experiment, const Re
                    .seconds = record->seconds,
                    .peak_mib = record->peak_mib};
     if (!row.raw_metric.empty()) value.raw = test.at(row.raw_metric);
-    if (row.best_test) value.best_test = best_test_of(run, row);
+    if (row.refit && !refit(config, run, options, row, value)) return {};
     result.runs.push_back(value);
     if (result.config.empty()) {
       result.config = train::to_toml(read_run_config(run));

@@ -23,7 +23,9 @@ struct ReproduceRow {
   std::string raw_metric;  ///< the same on the scale of the raw labels; empty: there is one scale
   double scale = 1.0;      ///< numbers are printed times this
   bool lower_is_better = false;
-  bool best_test = false;  ///< also the best test value over all epochs, as some papers print
+  /// Also trained on the training and validation parts together: the test value at the epoch that
+  /// validation chose before, and the best test value over all epochs, as some papers print.
+  bool refit = false;
   bool comparable = true;  ///< whether the printed number was had in the same way
   std::optional<double> paper;
   std::string best;  ///< the best model of the paper's table and its number
@@ -54,6 +56,7 @@ struct RunValue {
   std::int64_t split = 0;
   double value = 0.0;  ///< test, selected on validation; in the unit of the metric, not scaled
   std::optional<double> raw = {};
+  std::optional<double> refit = {};
   std::optional<double> best_test = {};
   std::int64_t best_step = 0;
   std::int64_t steps = 0;

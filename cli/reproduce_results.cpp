@@ -81,10 +81,13 @@ std::string markdown_row(const ReproduceRow& row, const std::optional<RowResult>
     notes.push_back("raw labels: " +
                     mean_of(row, *result, 1.0, [](const RunValue& run) { return *run.raw; }));
   }
-  if (row.best_test && result->runs.front().best_test) {
-    notes.push_back("best test epoch: " + mean_of(row, *result, row.scale, [](const RunValue& run) {
-                      return *run.best_test;
-                    }));
+  if (result->runs.front().refit && result->runs.front().best_test) {
+    notes.push_back(
+        "trained again with the validation part: " +
+        mean_of(row, *result, row.scale, [](const RunValue& run) { return *run.refit; }) +
+        " at the selected epoch, " +
+        mean_of(row, *result, row.scale, [](const RunValue& run) { return *run.best_test; }) +
+        " at the best test epoch");
   }
   if (const std::string others = references_of(row, *result); !others.empty()) {
     notes.push_back(others);
@@ -107,6 +110,7 @@ void write_result(const std::filesystem::path& path, const RowResult& result) {
                     {"split", run.split},
                     {"value", run.value},
                     {"raw", or_null(run.raw)},
+                    {"refit", or_null(run.refit)},
                     {"best_test", or_null(run.best_test)},
                     {"best_step", run.best_step},
                     {"steps", run.steps},
@@ -149,6 +153,7 @@ std::optional<RowResult> read_result(const std::filesystem::path& path) {
                              .split = run.at("split"),
                              .value = run.at("value"),
                              .raw = or_nothing(run.at("raw")),
+                             .refit = or_nothing(run.at("refit")),
                              .best_test = or_nothing(run.at("best_test")),
                              .best_step = run.at("best_step"),
                              .steps = run.at("steps"),
@@ -164,6 +169,7 @@ std::optional<RowResult> read_result(const std::filesystem::path& path) {
         !result.runs.empty() && std::ssize(result.runs) <= result.planned &&
         std::all_of(result.runs.begin(), result.runs.end(), [&](const RunValue& run) {
           return run.steps > 0 && run.raw.has_value() == first.raw.has_value() &&
+                 run.refit.has_value() == first.refit.has_value() &&
                  run.best_test.has_value() == first.best_test.has_value();
         });
     if (!is_plausible) throw io::InputError("expected 1 to 'planned' runs with the same numbers");

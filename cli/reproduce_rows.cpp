@@ -49,8 +49,8 @@ void apply(const toml::table& table, const std::string& where, ReproduceRow& row
       row.lower_is_better = node.value<bool>().value();
     } else if (name == "comparable") {
       row.comparable = node.value<bool>().value();
-    } else if (name == "best_test") {
-      row.best_test = node.value<bool>().value();
+    } else if (name == "refit") {
+      row.refit = node.value<bool>().value();
     } else if (name == "splits") {
       row.splits = node.value<std::int64_t>().value();
     } else if (name == "seeds") {

@@ -75,7 +75,8 @@ def result_of(experiment, row, values, **changes):
     """What a finished row leaves: run i takes i + 1 seconds for 10 steps."""
     keys = ROWS[experiment, row]
     runs = [{"seed": i, "split": 0, "value": value, "raw": value + 2.5 if "raw_metric" in keys else None,
-             "best_test": value - 0.125 if keys.get("best_test") else None, "best_step": 5, "steps": 10,
+             "refit": value - 0.0625 if keys.get("refit") else None,
+             "best_test": value - 0.125 if keys.get("refit") else None, "best_step": 5, "steps": 10,
              "seconds": i + 1.0, "peak_mib": 120.0} for i, value in enumerate(values)]
     return {"experiment": experiment, "row": row, "dataset": keys["dataset"], "metric": keys["metric"],
             "protocol": f"as {row} is done", "version": "0.0.0", "parameters": 4321, "planned": num_runs(keys),
@@ -215,9 +216,9 @@ class Runs(Reproduce):
         first = self.check_wikimath(2)
         self.assertIn("recorded in results/temporal-wikimath.json", first.err)
         models = self.models()
-        self.assertEqual(len(models), 2)
+        self.assertEqual(len(models), 4)  # each once more with the validation part
         self.check_wikimath(3)
-        self.assertEqual(len(self.models()), 3)
+        self.assertEqual(len(self.models()), 6)
         self.assertEqual({path: self.models()[path] for path in models}, models)
         fewer = self.reproduce("temporal", "--row", "wikimath", "--seeds", "1")
         self.assertIn("(3 of 10)", fewer.out)
@@ -234,10 +235,12 @@ class Runs(Reproduce):
             own = json.loads((folder / "record.json").read_text(encoding="utf-8"))
             self.assertEqual(run["value"], own["metrics"]["test"]["mse"])
             with open(folder / "metrics.csv", encoding="utf-8") as file:
-                tests = [float(line["test_mse"]) for line in csv.DictReader(file) if line["test_mse"]]
+                chosen = min(csv.DictReader(file), key=lambda line: float(line["val_mse"]))["epoch"]
+            with open(folder.with_name(folder.name + "-refit") / "metrics.csv", encoding="utf-8") as file:
+                tests = {line["epoch"]: float(line["test_mse"]) for line in csv.DictReader(file)}
             self.assertGreater(len(tests), 1)
-            self.assertAlmostEqual(run["best_test"], min(tests), places=6)
-            self.assertLessEqual(run["best_test"], run["value"] + 1e-6)
+            self.assertEqual(run["refit"], tests[chosen])
+            self.assertEqual(run["best_test"], min(tests.values()))
         again = self.reproduce(*args)
         ours = f"{mean_and_deviation([run['value'] for run in record['runs']], 4)} ({seeds} of 10)"
         self.assertIn(["wikimath", "0.5090", "MP-SSM 0.509", ours, "not comparable"], table_rows(again.out))
@@ -412,7 +415,7 @@ class Refusals(Reproduce):
     def test_a_result_that_lacks_something(self):
         for key in ("metric", "parameters", "planned", "runs", "references"):
             self.refuse_result({other: value for other, value in self.GOOD.items() if other != key}, f"'{key}'")
-        for key in ("seed", "value", "raw", "best_test", "steps", "seconds"):
+        for key in ("seed", "value", "raw", "refit", "best_test", "steps", "seconds"):
             run = {other: value for other, value in self.GOOD["runs"][1].items() if other != key}
             self.refuse_result({**self.GOOD, "runs": [self.GOOD["runs"][0], run]}, f"'{key}'")
         self.refuse_result({**self.GOOD, "runs": []}, "runs")
