@@ -96,6 +96,41 @@ std::string markdown_row(const ReproduceRow& row, const std::optional<RowResult>
   return line + " |\n";
 }
 
+/// Only the runs that another result has too, to compare the same with the same.
+RowResult in_common(RowResult result, const RowResult& other) {
+  std::erase_if(result.runs, [&](const RunValue& run) {
+    return std::none_of(other.runs.begin(), other.runs.end(), [&](const RunValue& twin) {
+      return twin.seed == run.seed && twin.split == run.split;
+    });
+  });
+  return result;
+}
+
+/// Every row that was run both with a diagonal and, under the name "...-dense", with a dense W.
+std::string dense_markdown(const std::filesystem::path& results) {
+  std::string lines;
+  for (const ReproduceExperiment& experiment : reproduce_experiments()) {
+    for (const ReproduceRow& row : experiment.rows) {
+      const auto diagonal = read_result(result_path(results, experiment.name, row.name));
+      const auto dense = read_result(result_path(results, experiment.name, row.name + "-dense"));
+      if (!diagonal || !dense) continue;
+      const RowResult left = in_common(*diagonal, *dense);
+      const RowResult right = in_common(*dense, *diagonal);
+      if (left.runs.empty()) continue;
+      lines += "| " + experiment.name + " | " + row.name + " | " + ours_of(row, left) + " | " +
+               ours_of(row, right) + " | " + (row.lower_is_better ? "lower" : "higher") + " | " +
+               text("%.1f", milliseconds_per_step(left)) + " | " +
+               text("%.1f", milliseconds_per_step(right)) + " |\n";
+    }
+  }
+  if (lines.empty()) return {};
+  return "\n## Dense against diagonal\n\nThe same settings, the same seeds and splits, only W "
+         "differs. Time per step is that of the fastest run and rough: other\nwork ran on the "
+         "machine.\n\n| experiment | row | diagonal | dense | better is | ms per step, diagonal | "
+         "ms per step, dense |\n|---|---|---|---|---|---|---|\n" +
+         lines;
+}
+
 }  // namespace
 
 std::filesystem::path result_path(const std::filesystem::path& folder,
@@ -251,7 +286,7 @@ std::string results_page(const std::filesystem::path& results) {
       page += markdown_row(row, read_result(result_path(results, experiment.name, row.name)));
     }
   }
-  return page + runtime_markdown(results) + figure_markdown(results);
+  return page + dense_markdown(results) + runtime_markdown(results) + figure_markdown(results);
 }
 
 }  // namespace mpssm::cli
