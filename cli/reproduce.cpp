@@ -168,6 +168,7 @@ std::optional<RowResult> run_row(const ReproduceExperiment& experiment, const Re
                    .steps = record->steps,
                    .seconds = record->seconds,
                    .peak_mib = record->peak_mib};
+    for (const std::string& metric : row.also) value.also[metric] = test.at(metric);
     if (!row.raw_metric.empty()) value.raw = test.at(row.raw_metric);
     if (row.refit && !refit(config, run, options, row, value)) return {};
     result.runs.push_back(value);

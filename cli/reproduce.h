@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct ReproduceRow {
   std::string quick_dataset;  ///< built in, for --quick; empty: none
   std::string about;
   std::string metric;
+  std::vector<std::string> also;  ///< metrics to show beside it, with those of the references
   std::string raw_metric;  ///< the same on the scale of the raw labels; empty: there is one scale
   double scale = 1.0;      ///< numbers are printed times this
   bool lower_is_better = false;
@@ -55,6 +57,7 @@ struct RunValue {
   std::int64_t seed = 0;
   std::int64_t split = 0;
   double value = 0.0;  ///< test, selected on validation; in the unit of the metric, not scaled
+  std::map<std::string, double> also = {};
   std::optional<double> raw = {};
   std::optional<double> refit = {};
   std::optional<double> best_test = {};

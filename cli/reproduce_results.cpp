@@ -57,10 +57,11 @@ double milliseconds_per_step(const RowResult& result) {
 }
 
 /// "zero 1.117, ridge 0.823"
-std::string references_of(const ReproduceRow& row, const RowResult& result) {
+std::string references_of(const ReproduceRow& row, const RowResult& result,
+                          const std::string& metric) {
   std::string words;
   for (const auto& reference : result.references) {
-    const auto found = reference.test.find(row.metric);
+    const auto found = reference.test.find(metric);
     if (found == reference.test.end()) continue;
     words += (words.empty() ? "" : ", ") + reference.name + " " +
              text("%.3f", row.scale * found->second);
@@ -89,8 +90,14 @@ std::string markdown_row(const ReproduceRow& row, const std::optional<RowResult>
         mean_of(row, *result, row.scale, [](const RunValue& run) { return *run.best_test; }) +
         " at the best test epoch");
   }
-  if (const std::string others = references_of(row, *result); !others.empty()) {
+  if (const std::string others = references_of(row, *result, row.metric); !others.empty()) {
     notes.push_back(others);
+  }
+  for (const std::string& metric : row.also) {
+    const std::string others = references_of(row, *result, metric);
+    notes.push_back(metric + ": " + mean_of(row, *result, row.scale, [&](const RunValue& run) {
+                      return run.also.at(metric);
+                    }) + (others.empty() ? "" : " (" + others + ")"));
   }
   for (std::size_t i = 0; i < notes.size(); ++i) line += (i > 0 ? "; " : "") + notes[i];
   return line + " |\n";
@@ -144,6 +151,7 @@ void write_result(const std::filesystem::path& path, const RowResult& result) {
     runs.push_back({{"seed", run.seed},
                     {"split", run.split},
                     {"value", run.value},
+                    {"also", run.also},
                     {"raw", or_null(run.raw)},
                     {"refit", or_null(run.refit)},
                     {"best_test", or_null(run.best_test)},
@@ -187,6 +195,7 @@ std::optional<RowResult> read_result(const std::filesystem::path& path) {
       result.runs.push_back({.seed = run.at("seed"),
                              .split = run.at("split"),
                              .value = run.at("value"),
+                             .also = run.at("also"),
                              .raw = or_nothing(run.at("raw")),
                              .refit = or_nothing(run.at("refit")),
                              .best_test = or_nothing(run.at("best_test")),

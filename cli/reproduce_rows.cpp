@@ -51,6 +51,8 @@ void apply(const toml::table& table, const std::string& where, ReproduceRow& row
       row.comparable = node.value<bool>().value();
     } else if (name == "refit") {
       row.refit = node.value<bool>().value();
+    } else if (name == "also") {
+      for (const auto& one : *node.as_array()) row.also.push_back(*one.value<std::string>());
     } else if (name == "splits") {
       row.splits = node.value<std::int64_t>().value();
     } else if (name == "seeds") {
