@@ -95,9 +95,10 @@ std::string markdown_row(const ReproduceRow& row, const std::optional<RowResult>
   }
   for (const std::string& metric : row.also) {
     const std::string others = references_of(row, *result, metric);
-    notes.push_back(metric + ": " + mean_of(row, *result, row.scale, [&](const RunValue& run) {
-                      return run.also.at(metric);
-                    }) + (others.empty() ? "" : " (" + others + ")"));
+    notes.push_back(
+        metric + ": " +
+        mean_of(row, *result, row.scale, [&](const RunValue& run) { return run.also.at(metric); }) +
+        (others.empty() ? "" : " (" + others + ")"));
   }
   for (std::size_t i = 0; i < notes.size(); ++i) line += (i > 0 ? "; " : "") + notes[i];
   return line + " |\n";

@@ -90,9 +90,8 @@ std::optional<report::RunRecord> train_once(const train::Config& config,
     const std::string difference =
         first_difference(read_run_config(options.folder), experiment.config);
     if (!difference.empty()) {
-      throw io::InputError(options.folder.string() +
-                           ": cannot go on with other settings: " + difference +
-                           "; another --out starts anew");
+      throw io::InputError(options.folder.string() + ": cannot go on with other settings: " +
+                           difference + "; another --out starts anew");
     }
   }
   if (!options.quiet) introduce(experiment, options.folder);
