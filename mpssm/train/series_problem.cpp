@@ -117,9 +117,9 @@ class SeriesProblem final : public Problem {
         .copy_(slope);
     parameters["skip.bias"].copy_(
         (line.select(1, data_.lags) + scale_.mean * (slope.sum(1) - 1.0)) / scale_.scale);
-    std::string last;  // layer of the readout
+    std::string last;  // layer of the readout; parameters come in the order of their making
     for (const auto& item : parameters) {
-      if (item.key().starts_with("readout")) last = std::max(last, item.key());
+      if (item.key().starts_with("readout")) last = item.key();
     }
     last.resize(last.rfind('.'));
     parameters[last + ".weight"].zero_();

@@ -269,7 +269,7 @@ TEST(SeriesProblem, ANetworkWithASkipStartsAtTheRidgeRegression) {
     series.standardise = standardise;
     Config config = small_config();
     config.model.skip = true;
-    config.model.readout_layers = 2;
+    config.model.readout_layers = standardise ? 2 : 12;  // readout_11 is after readout_9
     const auto problem = make_problem(dataset, config);
     const auto model = build_model(*problem, config).module;
     problem->start(*model);
