@@ -69,6 +69,14 @@ std::shared_ptr<nn::GraphModule> make_network(const std::string& kind,
       .ptr();
 }
 
+/// Measured like nn::memory_estimate, for networks of layers without a recurrence of their own.
+std::int64_t gcn_memory(const nn::ModelOptions& options, const graph::Gso& gso) {
+  const auto layers = static_cast<double>(options.num_blocks);
+  const double features =
+      static_cast<double>(gso.num_nodes() * options.hidden_channels) * sizeof(float);
+  return static_cast<std::int64_t>((10.0 + 8.5 * layers) * features);
+}
+
 }  // namespace
 
 BuiltModel build_model(const Problem& problem, const Config& config) {
@@ -77,16 +85,19 @@ BuiltModel build_model(const Problem& problem, const Config& config) {
   BuiltModel built;
   built.module = make_network(config.model.kind, options);
   built.num_parameters = nn::num_parameters(*built.module);
-  const bool batched = problem.num_train() > 1;
   const graph::Gso gso = problem.largest_gso(config.train.batch);
   const bool temporal = options.mode == nn::Mode::kTemporal;
   const std::int64_t windows =
-      temporal && batched ? std::min(config.train.batch, problem.num_train()) : 1;
+      temporal ? std::max<std::int64_t>(std::min(config.train.batch, problem.num_train()), 1) : 1;
+  const std::int64_t in_training =
+      config.model.kind == "mpssm"
+          ? nn::memory_estimate(options, gso, windows, problem.num_steps(), /*training=*/true)
+          : gcn_memory(options, gso);
+  const std::int64_t in_evaluation = nn::memory_estimate(
+      options, gso, problem.evaluation_batch(), problem.num_steps(), /*training=*/false);
   // Weights, gradients and Adam's two moments, and the best weights.
-  built.training_bytes =
-      nn::memory_estimate(options, gso, windows, temporal ? problem.num_steps() : 1,
-                          /*training=*/true) +
-      5 * 4 * built.num_parameters;
+  built.training_bytes = std::max(in_training, in_evaluation) + 5 * 4 * built.num_parameters +
+                         problem.data_bytes();
   return built;
 }
 

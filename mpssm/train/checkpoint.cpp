@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <torch/types.h>
 
 #include "mpssm/io/error.h"
@@ -184,7 +183,8 @@ ModelFile load_model(const std::filesystem::path& path) {
 }
 
 void save_state(const std::filesystem::path& path, const torch::nn::Module& module, Adam& adam,
-                const Weights& best, const Position& position, const std::string& config) {
+                const at::Generator& generator, const Weights& best, const Position& position,
+                const std::string& config) {
   io::SafeTensors file;
   file.metadata["config"] = config;
   file.metadata["position"] = to_json(position).dump();
@@ -194,12 +194,12 @@ void save_state(const std::filesystem::path& path, const torch::nn::Module& modu
     file.tensors["adam.mean." + slot.name] = to_raw(slot.mean);
     file.tensors["adam.variance." + slot.name] = to_raw(slot.variance);
   }
-  file.tensors["generator"] = to_raw(at::detail::getDefaultCPUGenerator().get_state());
+  file.tensors["generator"] = to_raw(generator.get_state());
   io::write_safetensors(path, file);
 }
 
 RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& module, Adam& adam,
-                         const std::string& config) {
+                         at::Generator& generator, const std::string& config) {
   const std::string origin = path.string();
   const io::SafeTensors file = io::read_safetensors(path);
   if (metadata_of(file, "config", origin) != config) {
@@ -223,7 +223,6 @@ RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& m
     restore("adam.variance." + slot.name, slot.variance);
   }
   adam.set_num_steps(state.position.step);
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
   torch::Tensor generator_state = generator.get_state();
   restore("generator", generator_state);
   try {

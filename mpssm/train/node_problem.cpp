@@ -80,6 +80,9 @@ class NodeProblem final : public Problem {
 
   graph::Gso largest_gso(std::int64_t) const override { return gso_; }
   std::int64_t num_train() const override { return 1; }
+  std::int64_t data_bytes() const override {
+    return num_nodes() * (12 * data_.features.columns + 450) + 36 * gso_.num_nonzeros();
+  }
 
   torch::Tensor loss(nn::GraphModule& model, std::span<const std::int64_t>) const override {
     return loss_of(predict(model), Part::kTrain);

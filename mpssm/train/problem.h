@@ -35,6 +35,8 @@ class Problem {
 
   virtual std::int64_t num_steps() const { return 1; }         ///< series: of a window
   virtual std::int64_t evaluation_batch() const { return 1; }  ///< series: windows at once
+  /// What the data themselves take: as read, as tensors, as operator, as text of predictions.
+  virtual std::int64_t data_bytes() const = 0;
 
   /// Samples of an epoch; 1 if the whole graph is one sample.
   virtual std::int64_t num_train() const = 0;

@@ -50,10 +50,10 @@ data::WindowSplit all_windows_in_test(const data::SeriesData& data) {
 /// Evaluation keeps nothing for gradients: larger batches, fewer calls, as long as they are small.
 std::int64_t windows_at_once(const data::SeriesData& data, const Config& config) {
   constexpr std::int64_t kMost = 64;
-  constexpr std::int64_t kNumbers = 1 << 22;
+  constexpr std::int64_t kNumbers = 1 << 20;
   const std::int64_t window = data.lags * data.num_nodes * config.model.channels;
-  return std::max(config.train.batch,
-                  std::min(kMost, kNumbers / std::max<std::int64_t>(window, 1)));
+  const std::int64_t fitting = kNumbers / std::max<std::int64_t>(window, 1);
+  return std::max({config.train.batch, std::min(kMost, fitting), std::int64_t{1}});
 }
 
 class SeriesProblem final : public Problem {
@@ -111,6 +111,9 @@ class SeriesProblem final : public Problem {
   graph::Gso largest_gso(std::int64_t) const override { return gso_; }
   std::int64_t num_steps() const override { return data_.lags; }
   std::int64_t evaluation_batch() const override { return evaluation_batch_; }
+  std::int64_t data_bytes() const override {
+    return 8 * (inputs_.numel() + series_.numel()) + 40 * gso_.num_nonzeros();
+  }
   std::int64_t num_train() const override { return train_end_; }
 
   /// The linear map beside the network starts at the ridge regression and the network at zero: it

@@ -12,6 +12,7 @@
 #include <torch/types.h>
 
 #include "mpssm/io/error.h"
+#include "mpssm/ops/generator.h"
 #include "mpssm/train/adam.h"
 #include "mpssm/train/checkpoint.h"
 #include "mpssm/train/metrics.h"
@@ -42,12 +43,13 @@ class Run {
         config_text_(to_toml(job.config)),
         adam_(*job.model, {.weight_decay = settings_.weight_decay,
                            .decoupled = settings_.optimiser == "adamw"}),
+        generator_(ops::make_generator(static_cast<std::uint64_t>(job.config.seed))),
         num_train_(job.problem.num_train()),
         batch_size_(std::min(settings_.batch, std::max<std::int64_t>(num_train_, 1))),
         num_batches_((num_train_ + batch_size_ - 1) / batch_size_) {
     if (num_train_ < 1) throw io::InputError("expected something to train on, got no sample");
     if (job.resume && std::filesystem::exists(state_path())) {
-      RestoredState state = load_state(state_path(), *job.model, adam_, config_text_);
+      RestoredState state = load_state(state_path(), *job.model, adam_, generator_, config_text_);
       position_ = std::move(state.position);
       best_ = std::move(state.best);
       check_position();
@@ -103,6 +105,7 @@ class Run {
     Progress progress;
     progress.lr = settings_.lr * position_.lr_factor * schedule_factor(settings_, epoch);
 
+    const ops::GeneratorScope own_numbers(generator_);
     job_.model->train();
     adam_.zero_grad();
     const torch::Tensor loss = job_.problem.loss(*job_.model, samples);
@@ -217,7 +220,7 @@ class Run {
       save_model(job_.folder / "model.safetensors", best_, job_.metadata);
       io::write_file(job_.folder / "metrics.csv", position_.history);
     }
-    save_state(state_path(), *job_.model, adam_, best_, position_, config_text_);
+    save_state(state_path(), *job_.model, adam_, generator_, best_, position_, config_text_);
     last_save_ = Clock::now();
   }
 
@@ -227,6 +230,7 @@ class Run {
   bool higher_is_better_;
   std::string config_text_;
   Adam adam_;
+  at::Generator generator_;  // of dropout; torch's own belongs to others
   std::int64_t num_train_;
   std::int64_t batch_size_;
   std::int64_t num_batches_;

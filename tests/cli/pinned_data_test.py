@@ -156,6 +156,22 @@ class NewData(Pinned):
         program.write_npz(self.folder / name, arrays)
 
 
+class ManyReadoutLayers(program.ProgramTest):
+    def test_outputs_are_those_of_the_last_layer_not_of_the_ninth(self):
+        graphs, nodes = 12, 4
+        arrays = {"node_ptr": program.npy("<i8", (graphs + 1,), [nodes * g for g in range(graphs + 1)]),
+                  "edge_ptr": program.npy("<i8", (graphs + 1,), [2 * g for g in range(graphs + 1)]),
+                  "edge_src": program.npy("<i4", (2 * graphs,), [0, 1] * graphs),
+                  "edge_dst": program.npy("<i4", (2 * graphs,), [1, 0] * graphs),
+                  "features": program.npy("<f4", (nodes * graphs, 1), [i % 5 / 4 for i in range(nodes * graphs)])}
+        program.write_npz(self.folder / "unlabelled.npz", arrays)
+        arrays["labels"] = program.npy("<f4", (graphs, 2), [i % 3 / 2 + 0.1 for i in range(2 * graphs)])
+        program.write_npz(self.folder / "g.npz", arrays)
+        self.succeed("train", "g.npz", "--quiet", "--out", "run", *TINY, "--set", "model.readout_layers=12")
+        header = self.succeed("predict", "run", "--data", "unlabelled.npz").out.splitlines()[0]
+        self.assertEqual(header.count("predicted"), 2, header)
+
+
 class HostileModels(Pinned):
     def test_class_names_that_do_not_fit_the_model(self):
         header, data = program.read_safetensors(self.folder / "run" / "model.safetensors")
