@@ -68,7 +68,7 @@ void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data
 
 bool has_values(const io::Npz& npz, std::optional<Task> task) {
   if (task) return *task == Task::kNodeRegression;
-  const io::DType dtype = npz.read("node_labels").dtype;
+  const io::DType dtype = npz.header("node_labels").dtype;
   return dtype == io::DType::kFloat32 || dtype == io::DType::kFloat64;
 }
 
@@ -102,6 +102,9 @@ void read_masks(const io::Npz& npz, NodeData& data) {
       throw io::InputError(shown(npz.path()) + ": array '" + kNames[part] +
                            "': expected at least one split, got none");
     }
+    constexpr std::uint64_t kBytesPerSplit = 64;
+    npz.count_memory(kNames[part], kBytesPerSplit * static_cast<std::uint64_t>(shape[0]) +
+                                       static_cast<std::uint64_t>(mask.size()));
     data.splits.resize(static_cast<std::size_t>(shape[0]),
                        std::vector<Part>(num_nodes, Part::kNone));
     for (std::size_t i = 0; i < mask.size(); ++i) {

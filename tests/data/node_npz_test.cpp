@@ -62,6 +62,25 @@ TEST_F(NodeNpz, BecomesNodeData) {
   EXPECT_EQ(data.splits[1][0], Part::kTest);
 }
 
+// Each of these compresses to less than 100 kB and would become 1.5 to 5 GB.
+TEST_F(NodeNpz, SmallFilesMayNotBecomeLargeGraphs) {
+  constexpr std::int64_t kMany = 24'000'000;
+  Arrays arrays = good();
+  arrays["edges"] = testing::bytes(2 * kMany, 0, {kMany, 2});
+  const auto complaint = [&] { return testing::message_of([&] { load_arrays(arrays); }); };
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("array 'edges'"), HasSubstr(" to become at most ")));
+  arrays = good();
+  arrays["node_features"] = testing::bytes(kMany, 1, {kMany, 1});
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("array 'edges'"), HasSubstr(" to become at most ")));
+  arrays = good();
+  for (const char* name : {"class_names", "node_ids"}) {
+    EXPECT_THAT(message_of(name, testing::bytes(kMany, 0)),
+                AllOf(HasSubstr(name), HasSubstr(" to become at most ")));
+  }
+  EXPECT_THAT(message_of("train_masks", testing::bytes(2 * kMany, 0, {kMany / 3, 6})),
+              AllOf(HasSubstr("'train_masks'"), HasSubstr(" to become at most ")));
+}
+
 TEST_F(NodeNpz, FloatLabelsAreARegressionAndNanIsNone) {
   Arrays arrays = good();
   const float nan = std::numeric_limits<float>::quiet_NaN();

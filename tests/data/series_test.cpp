@@ -52,6 +52,17 @@ std::string rows(int steps) {
   return "[" + text + "]";
 }
 
+TEST_F(Series, SmallFilesMayNotBecomeLargeOnes) {
+  constexpr std::int64_t kNodes = 3000;
+  const auto too_large = HasSubstr(" to become at most ");
+  EXPECT_THAT(message_of({{"x", testing::bytes(20 * kNodes, 0, {20, kNodes})},
+                          {"adj", testing::bytes(kNodes * kNodes, 1, {kNodes, kNodes})}}),
+              AllOf(HasSubstr("'adj'"), too_large));
+  EXPECT_THAT(message_of({{"x", testing::bytes(60'000'000, 0, {20, 3'000'000})},
+                          {"edges", integers({0, 1}, {1, 2})}}),
+              AllOf(HasSubstr("'x'"), too_large));
+}
+
 TEST_F(Series, OwnArraysGetDefaultsByLength) {
   const io::Array edges = integers({0, 1, 1, 2}, {2, 2});
   Dataset dataset = load_arrays({{"x", ramp(50, 3)}, {"edges", edges}});
