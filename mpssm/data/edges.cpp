@@ -82,6 +82,16 @@ void check_row_sums(const std::string& where, const graph::Graph& graph) {
 
 std::string shown(const std::filesystem::path& path) { return io::printable(path.string(), 400); }
 
+std::string listed(const std::string& what, const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 5;
+  std::string text = what + (names.size() == 1 ? "" : "s");
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i == 0 ? " '" : ", '") + io::printable(names[i]) + "'";
+  }
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text;
+}
+
 graph::Graph make_graph(const std::string& where, const graph::EdgeList& edges,
                         graph::Direction direction) {
   try {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mpssm/graph/graph.h"
 #include "mpssm/io/npz.h"
@@ -14,6 +15,9 @@ namespace mpssm::data {
 
 /// A path as the start of a message.
 std::string shown(const std::filesystem::path& path);
+
+/// "columns 'a', 'b'": at most five names and how many more, for a message.
+std::string listed(const std::string& what, const std::vector<std::string>& names);
 
 /// Graph::from_edges with its complaints as io::InputError that starts with `where`. Refuses
 /// weights that add up to more at a node than 32 bits hold: operators have float entries.

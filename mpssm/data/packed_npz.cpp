@@ -270,6 +270,7 @@ void read_split(const io::Npz& npz, const LoadOptions& options, Dataset& dataset
       data.part.push_back(static_cast<Part>(parts[g]));
     }
     dataset.protocol = "stored split";
+    note_unused_seed(shown(npz.path()), options, dataset.notes);
   } else if (options.columns != nullptr) {
     data.part.assign(static_cast<std::size_t>(data.num_graphs()), Part::kTest);
   } else {

@@ -126,6 +126,11 @@ std::vector<std::string> read_names(const io::Npz& npz, std::string_view array,
   std::string name;
   for (const std::int64_t byte : bytes) {
     if (byte == 0) {
+      if (!io::is_utf8(name)) {
+        throw io::InputError(shown(npz.path()) + ": array '" + std::string(array) + "': name " +
+                             std::to_string(names.size()) + ": expected UTF-8, got '" +
+                             io::printable(name) + "'");
+      }
       names.push_back(std::exchange(name, {}));
     } else {
       name.push_back(static_cast<char>(byte & 0xff));

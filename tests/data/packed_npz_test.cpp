@@ -234,8 +234,18 @@ TEST(SaveNpz, NodeDataComesBackFromAFile) {
   }
 }
 
+TEST_F(PackedNpz, SaysWhatIsNotUsedAndRefusesWhatMeansNothing) {
+  EXPECT_THAT(load_with("weights", floats({1, 1, 1, 1, 1, 1})).notes,
+              ElementsAre(AllOf(HasSubstr("not used"), HasSubstr("'weights'"))));
+  const auto complaint = [&](const LoadOptions& options) {
+    return testing::message_of([&] { load_arrays(good(), options); });
+  };
+  EXPECT_THAT(complaint({.directed = true}), HasSubstr("data.directed"));
+  EXPECT_THAT(complaint({.lags = 2}), HasSubstr("data.lags"));
+}
+
 TEST_F(PackedNpz, SmallFilesMayNotBecomeLargeOnes) {
-  constexpr std::int64_t kMany = 24'000'000;
+  constexpr std::int64_t kMany = 12'000'000;
   const auto too_large = HasSubstr(" to become at most ");
   // One graph with that many edges, of that many nodes, with that many columns of codes.
   Arrays arrays = {{"node_ptr", integers({0, 1})},
