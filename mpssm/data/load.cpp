@@ -14,6 +14,7 @@
 #include "mpssm/data/split.h"
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
+#include "mpssm/io/sha256.h"
 
 namespace mpssm::data {
 namespace {
@@ -53,7 +54,7 @@ bool is_complete(const std::vector<fs::path>& found) {
 
 void check_sha256(const DatasetInfo& info, const DatasetFile& file, const fs::path& path) {
   if (file.sha256.empty()) return;
-  const std::string found = io::sha256(io::read_file(path));
+  const std::string found = io::sha256_of_file(path);
   if (found == file.sha256) return;
   constexpr std::size_t kShown = 12;
   throw io::InputError(info.name + ": " + shown(path) + ": expected sha256 " +
@@ -269,14 +270,29 @@ void refuse_other_kinds(const fs::path& path) {
 
 // The whole path goes into records and models, which are UTF-8: better refused now than after the
 // training.
-void check_utf8(const fs::path& path) {
-  std::error_code error;
-  const fs::path whole = fs::weakly_canonical(path, error);
-  for (const fs::path& written : {path, whole}) {
-    if (io::is_utf8(written.string())) continue;
-    throw io::InputError(shown(written) +
-                         ": expected a path in UTF-8, got other bytes; rename the file or folder");
+void check_utf8(const std::string& path) {
+  if (io::is_utf8(path)) return;
+  throw io::InputError(shown(path) +
+                       ": expected a path in UTF-8, got other bytes; rename the file or folder");
+}
+
+// What read_path() and load_registered() read.
+std::vector<fs::path> paths_of(const fs::path& path) {
+  if (is_folder(path)) return {path / "nodes.csv", path / "edges.csv"};
+  if (path.filename() == "edges.csv") return {path.parent_path() / "nodes.csv", path};
+  if (path.extension() == ".csv") return {path, path.parent_path() / "edges.csv"};
+  return {path};
+}
+
+std::vector<fs::path> paths_of(const DatasetInfo& info, const LoadOptions& options) {
+  const std::vector<fs::path> folders = data_folders(options);
+  for (const std::vector<DatasetFile>* files : {&info.files, &info.alternatives}) {
+    const std::vector<fs::path> found = locate(*files, folders);
+    if (is_complete(found)) return found;
   }
+  const DatasetInfo* fallback = find_dataset(info.fallback);
+  if (fallback == nullptr) fail_absent(info, locate(info.files, folders), folders);
+  return paths_of(*fallback, options);
 }
 
 [[noreturn]] void fail_unknown(const std::string& name) {
@@ -327,8 +343,28 @@ bool is_present(const DatasetInfo& info, const LoadOptions& options) {
   return is_complete(locate(info.alternatives, folders));
 }
 
+std::vector<InputFile> input_files(const std::string& name_or_path, const LoadOptions& options) {
+  std::vector<fs::path> paths;
+  if (const DatasetInfo* info = find_dataset(name_or_path)) {
+    paths = paths_of(*info, options);
+  } else if (is_file(name_or_path) || is_folder(name_or_path)) {
+    paths = paths_of(fs::path(name_or_path));
+  } else if (!is_builtin(name_or_path)) {
+    fail_unknown(name_or_path);
+  }
+  std::vector<InputFile> files;
+  for (const fs::path& path : paths) {
+    if (!is_file(path)) continue;  // load() says what is missing
+    files.push_back({fs::weakly_canonical(path).string(), io::sha256_of_file(path)});
+  }
+  return files;
+}
+
 Dataset load(const std::string& name_or_path, const LoadOptions& options) {
-  if (!is_name(name_or_path)) check_utf8(name_or_path);
+  check_utf8(name_or_path);
+  // Before they are read: a file that changes in between does not match its fingerprint later.
+  std::vector<InputFile> files = input_files(name_or_path, options);
+  for (const InputFile& file : files) check_utf8(file.path);
   Dataset dataset;
   if (const DatasetInfo* info = find_dataset(name_or_path)) {
     dataset = load_registered(*info, options);
@@ -340,6 +376,7 @@ Dataset load(const std::string& name_or_path, const LoadOptions& options) {
   } else {
     fail_unknown(name_or_path);
   }
+  dataset.files = std::move(files);
   dataset.is_new = options.columns != nullptr;
   if (!dataset.is_new) refuse_unused(name_or_path, options, dataset);
   return dataset;
