@@ -81,7 +81,7 @@ void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data
 
 bool has_values(const io::Npz& npz, std::optional<Task> task) {
   if (task) return *task == Task::kNodeRegression;
-  const io::DType dtype = npz.read("node_labels").dtype;
+  const io::DType dtype = npz.header("node_labels").dtype;
   return dtype == io::DType::kFloat32 || dtype == io::DType::kFloat64;
 }
 
@@ -105,26 +105,37 @@ Task read_targets(const io::Npz& npz, const LoadOptions& options, NodeData& data
   return choose_node_task(shown(npz.path()), data.class_names.size(), task);
 }
 
+using MaskNames = std::array<const char*, 3>;
+constexpr MaskNames kMasks = {"train_masks", "val_masks", "test_masks"};  // [S, N]
+constexpr MaskNames kOneMask = {"train_mask", "val_mask", "test_mask"};   // [N]
+
+bool has_one_of(const io::Npz& npz, const MaskNames& names) {
+  return std::any_of(names.begin(), names.end(), [&](const char* name) { return npz.has(name); });
+}
+
 void read_masks(const io::Npz& npz, NodeData& data) {
-  constexpr std::array<const char*, 3> kNames = {"train_masks", "val_masks", "test_masks"};
+  const bool is_one = !has_one_of(npz, kMasks);
   const auto num_nodes = static_cast<std::size_t>(data.features.rows);
-  Shape shape = {-1, data.features.rows};
-  for (std::size_t part = 0; part < kNames.size(); ++part) {
+  Shape shape = is_one ? Shape{data.features.rows} : Shape{-1, data.features.rows};
+  for (std::size_t part = 0; part < kMasks.size(); ++part) {
+    const std::string name = is_one ? kOneMask[part] : kMasks[part];
     // The first array says how many splits there are.
-    const std::vector<std::int64_t> mask = npz.integers(kNames[part], Shape(shape), &shape);
-    if (shape[0] < 1) {
-      throw io::InputError(shown(npz.path()) + ": array '" + kNames[part] +
+    const std::vector<std::int64_t> mask = npz.integers(name, Shape(shape), &shape);
+    const std::size_t num_splits = mask.size() / num_nodes;
+    if (num_splits < 1) {
+      throw io::InputError(shown(npz.path()) + ": array '" + name +
                            "': expected at least one split, got none");
     }
-    data.splits.resize(static_cast<std::size_t>(shape[0]),
-                       std::vector<Part>(num_nodes, Part::kNone));
+    constexpr std::uint64_t kBytesPerSplit = 64;
+    npz.count_memory(name, kBytesPerSplit * num_splits + mask.size());
+    data.splits.resize(num_splits, std::vector<Part>(num_nodes, Part::kNone));
     for (std::size_t i = 0; i < mask.size(); ++i) {
       if (mask[i] == 0) continue;
       Part& at = data.splits[i / num_nodes][i % num_nodes];
       if (mask[i] != 1 || at != Part::kNone) {
-        throw io::InputError(shown(npz.path()) + ": array '" + kNames[part] + "': [" +
-                             std::to_string(i / num_nodes) + ", " + std::to_string(i % num_nodes) +
-                             "]: expected " +
+        throw io::InputError(shown(npz.path()) + ": array '" + name + "': [" +
+                             (is_one ? "" : std::to_string(i / num_nodes) + ", ") +
+                             std::to_string(i % num_nodes) + "]: expected " +
                              (mask[i] != 1 ? "0 or 1, got " + std::to_string(mask[i])
                                            : "each node in one part of a split, got it in " +
                                                  std::string(to_string(at)) + " too"));
@@ -137,9 +148,13 @@ void read_masks(const io::Npz& npz, NodeData& data) {
 void read_splits(const io::Npz& npz, const LoadOptions& options, Dataset& dataset, NodeData& data) {
   const std::string where = shown(npz.path());
   const bool predicting = options.columns != nullptr;
-  if (npz.has("train_masks")) {
+  // One of them alone is an incomplete split, but no matter where nothing is trained.
+  const bool has_masks = predicting ? npz.has(kMasks[0]) || npz.has(kOneMask[0])
+                                    : has_one_of(npz, kMasks) || has_one_of(npz, kOneMask);
+  if (has_masks) {
     read_masks(npz, data);
     dataset.protocol = std::to_string(data.splits.size()) + " stored split(s)";
+    note_unused_seed(where, options, dataset.notes);
   } else if (predicting) {
     data.splits = {all_labelled_in_test(data.target)};
   } else {

@@ -70,8 +70,11 @@ std::vector<float> read_numbers(const io::CsvTable& table, std::size_t column) {
     const std::string& cell = table.rows[row][column];
     if (cell.empty()) continue;
     const auto number = io::to_number(cell);
-    if (!number || !std::isfinite(static_cast<float>(*number)))
-      fail_not_a_number(table, row, column);
+    if (!number) fail_not_a_number(table, row, column);
+    if (!std::isfinite(static_cast<float>(*number))) {
+      throw io::InputError(table.place(row, column) + ": expected a number that fits 32 bits, " +
+                           "got '" + io::printable(cell) + "'");
+    }
     target[row] = static_cast<float>(*number);
   }
   return target;
