@@ -525,6 +525,53 @@ class Page(Reproduce):
         self.assertEqual((ROOT / "docs/results.md").read_text(encoding="utf-8"), page)
 
 
+class Readme(unittest.TestCase):
+    """The table in README.md quotes the records."""
+
+    LINES = [line for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+
+    def values(self, experiment, row):
+        path = ROOT / "results" / f"{experiment}-{row}.json"
+        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        return [ROWS[experiment, row].get("scale", 1) * run["value"] for run in runs]
+
+    def line(self, start):
+        found = [line for line in self.LINES if line.startswith(f"| {start}")]
+        self.assertEqual(len(found), 1, start)
+        return found[0]
+
+    def test_means_deviations_and_runs(self):
+        for start, experiment, row, digits, unit in (
+                ("`minesweeper`", "hetero", "minesweeper", 2, "splits"), ("`tolokers`", "hetero", "tolokers", 2, "splits"),
+                ("`diameter`", "gpp", "diameter", 3, "seeds"), ("the same, *oracle", "gpp", "published-sssp", 3, "seeds"),
+                ("`gpp-published-eccentricity`", "gpp", "published-eccentricity", 3, "seeds"),
+                ("`eccentricity`", "gpp", "eccentricity", 3, "seeds")):
+            values = self.values(experiment, row)
+            self.assertIn(f"| {mean_and_deviation(values, digits)}, {len(values)} {unit}", self.line(start))
+        values = self.values("ablation", "published-sssp-mpssm")
+        self.assertIn(f"| {statistics.mean(values):.2f}, {len(values)} seeds of 4 |", self.line("`gpp-published-sssp`"))
+        for name in ("chickenpox", "pedalme"):
+            means = [statistics.mean(self.values("temporal", f"{name}-{split}")) for split in ("0.9", "0.8")]
+            self.assertIn(f"| {means[0]:.3f} / {means[1]:.3f}, 10 seeds |", self.line(f"`{name}`"))
+        for name in ("metr-la-29", "pems-bay-67"):
+            values = self.values("traffic", name)
+            self.assertEqual(len(values), 1)
+            self.assertIn(f"| {values[0]:.2f}, 1 seed |", self.line(f"`{name}`"))
+
+    def test_intervals(self):
+        for start, experiment, row, others in (("`minesweeper`", "hetero", "minesweeper", ["CO-GNN"]),
+                                               ("`tolokers`", "hetero", "tolokers", []),
+                                               ("`diameter`", "gpp", "diameter", ["A-DGN"]),
+                                               ("`gpp-published-ecc", "gpp", "published-eccentricity", [])):
+            keys = ROWS[experiment, row]
+            printed = [(keys["paper"], keys["paper_std"])]
+            printed += [(on_our_scale(keys, other["value"], other.get("raw", False)), other["std"])
+                        for other in keys["others"] if other["name"] in others]
+            for number, deviation in printed:
+                _, low, high = interval(keys, self.values(experiment, row), number, deviation)
+                self.assertIn(f"[{low:+.2f}, {high:+.2f}]", self.line(start))
+
+
 class Measurements(Reproduce):
     RESULTS = Path("runs/reproduce/quick/results")
 
