@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // mpssm: train, evaluate, use and analyse message-passing state-space models from a command line.
+// launch.cpp loads this and calls mpssm_main().
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
@@ -79,7 +80,7 @@ void keep_freed_memory() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+extern "C" int mpssm_main(int argc, char** argv) {
   keep_freed_memory();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit is an error like any other
   try {

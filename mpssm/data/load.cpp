@@ -13,6 +13,7 @@
 #include "mpssm/data/registry.h"
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
+#include "mpssm/io/sha256.h"
 
 namespace mpssm::data {
 namespace {
@@ -52,7 +53,7 @@ bool is_complete(const std::vector<fs::path>& found) {
 
 void check_sha256(const DatasetInfo& info, const DatasetFile& file, const fs::path& path) {
   if (file.sha256.empty()) return;
-  const std::string found = io::sha256(io::read_file(path));
+  const std::string found = io::sha256_of_file(path);
   if (found == file.sha256) return;
   constexpr std::size_t kShown = 12;
   throw io::InputError(info.name + ": " + shown(path) + ": expected sha256 " +
@@ -176,6 +177,25 @@ Dataset read_path(const fs::path& path, const LoadOptions& options) {
                        shown(extension) + "'");
 }
 
+// What read_path() and load_registered() read.
+std::vector<fs::path> paths_of(const fs::path& path) {
+  if (is_folder(path)) return {path / "nodes.csv", path / "edges.csv"};
+  if (path.filename() == "edges.csv") return {path.parent_path() / "nodes.csv", path};
+  if (path.extension() == ".csv") return {path, path.parent_path() / "edges.csv"};
+  return {path};
+}
+
+std::vector<fs::path> paths_of(const DatasetInfo& info, const LoadOptions& options) {
+  const std::vector<fs::path> folders = data_folders(options);
+  for (const std::vector<DatasetFile>* files : {&info.files, &info.alternatives}) {
+    const std::vector<fs::path> found = locate(*files, folders);
+    if (is_complete(found)) return found;
+  }
+  const DatasetInfo* fallback = find_dataset(info.fallback);
+  if (fallback == nullptr) fail_absent(info, locate(info.files, folders), folders);
+  return paths_of(*fallback, options);
+}
+
 [[noreturn]] void fail_unknown(const std::string& name) {
   std::vector<std::string_view> known = {"board", "properties"};
   for (const DatasetInfo& info : registry()) known.push_back(info.name);
@@ -219,7 +239,26 @@ bool is_present(const DatasetInfo& info, const LoadOptions& options) {
   return is_complete(locate(info.alternatives, folders));
 }
 
+std::vector<InputFile> input_files(const std::string& name_or_path, const LoadOptions& options) {
+  std::vector<fs::path> paths;
+  if (const DatasetInfo* info = find_dataset(name_or_path)) {
+    paths = paths_of(*info, options);
+  } else if (is_file(name_or_path) || is_folder(name_or_path)) {
+    paths = paths_of(fs::path(name_or_path));
+  } else if (!is_builtin(name_or_path)) {
+    fail_unknown(name_or_path);
+  }
+  std::vector<InputFile> files;
+  for (const fs::path& path : paths) {
+    if (!is_file(path)) continue;  // load() says what is missing
+    files.push_back({fs::weakly_canonical(path).string(), io::sha256_of_file(path)});
+  }
+  return files;
+}
+
 Dataset load(const std::string& name_or_path, const LoadOptions& options) {
+  // Before they are read: a file that changes in between does not match its fingerprint later.
+  std::vector<InputFile> files = input_files(name_or_path, options);
   Dataset dataset;
   if (const DatasetInfo* info = find_dataset(name_or_path)) {
     dataset = load_registered(*info, options);
@@ -231,6 +270,7 @@ Dataset load(const std::string& name_or_path, const LoadOptions& options) {
   } else {
     fail_unknown(name_or_path);
   }
+  dataset.files = std::move(files);
   dataset.is_new = options.columns != nullptr;
   return dataset;
 }

@@ -10,6 +10,7 @@
 #include "mpssm/data/names.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/split.h"
+#include "mpssm/data/tables.h"
 #include "mpssm/data/tasks.h"
 #include "mpssm/io/error.h"
 
@@ -33,13 +34,22 @@ void read_values(const io::Npz& npz, NodeData& data) {
   }
 }
 
-void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data) {
+void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data,
+                  std::vector<std::string>& notes) {
   const std::vector<std::int64_t> labels = npz.integers("node_labels", Shape{data.features.rows});
   const bool known = options.class_names != nullptr;
   // More classes than nodes cannot all be there, which also bounds what is allocated.
   const std::int64_t limit = known ? std::ssize(*options.class_names) : data.features.rows;
   std::int64_t num_classes = known ? limit : 0;
+  std::int64_t skipped = 0;
+  std::int64_t example = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (known && options.skip_new_classes && labels[i] >= limit) {
+      ++skipped;
+      example = labels[i];
+      data.target.push_back(kNoLabel);
+      continue;
+    }
     if (labels[i] < -1 || labels[i] >= limit) {
       throw io::InputError(place(npz, "node_labels", i) + ": expected a class in [0, " +
                            std::to_string(limit) + ") or -1 (no label), got " +
@@ -47,6 +57,9 @@ void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data
     }
     num_classes = std::max(num_classes, labels[i] + 1);
     data.target.push_back(labels[i] < 0 ? kNoLabel : static_cast<float>(labels[i]));
+  }
+  if (skipped > 0) {
+    notes.push_back(note_of_new_classes(shown(npz.path()), skipped, std::to_string(example)));
   }
   if (num_classes < 2) {
     throw io::InputError(shown(npz.path()) + ": array 'node_labels': expected at least two " +
@@ -72,7 +85,8 @@ bool has_values(const io::Npz& npz, std::optional<Task> task) {
   return dtype == io::DType::kFloat32 || dtype == io::DType::kFloat64;
 }
 
-Task read_targets(const io::Npz& npz, const LoadOptions& options, NodeData& data) {
+Task read_targets(const io::Npz& npz, const LoadOptions& options, NodeData& data,
+                  std::vector<std::string>& notes) {
   std::optional<Task> task = options.task;
   if (!task && npz.has("task")) task = task_from_name(read_names(npz, "task", 1)[0]);
   if (npz.has("target_name")) data.target_name = read_names(npz, "target_name", 1)[0];
@@ -80,7 +94,7 @@ Task read_targets(const io::Npz& npz, const LoadOptions& options, NodeData& data
     if (has_values(npz, task)) {
       read_values(npz, data);
     } else {
-      read_classes(npz, options, data);
+      read_classes(npz, options, data, notes);
     }
   } else if (options.columns != nullptr) {
     data.target.assign(static_cast<std::size_t>(data.features.rows), kNoLabel);
@@ -159,7 +173,7 @@ Dataset read_node_npz(const io::Npz& npz, const LoadOptions& options) {
   data.graph = make_graph(
       shown(npz.path()), read_edges(npz, shape[0]),
       is_directed(npz, options) ? graph::Direction::kDirected : graph::Direction::kUndirected);
-  dataset.task = read_targets(npz, options, data);
+  dataset.task = read_targets(npz, options, data, dataset.notes);
   dataset.metric = read_metric(npz, dataset.task);
   if (npz.has("node_ids")) data.node_ids = read_names(npz, "node_ids", shape[0]);
   read_splits(npz, options, dataset, data);

@@ -121,7 +121,7 @@ Dataset read_node_tables(const std::filesystem::path& nodes, const std::filesyst
 
   Labels labels;
   if (label_column) {
-    labels = read_labels(table, *label_column, options);
+    labels = read_labels(table, *label_column, options, dataset.notes);
   } else {
     labels.target.assign(table.rows.size(), std::numeric_limits<float>::quiet_NaN());
     if (options.class_names != nullptr) labels.class_names = *options.class_names;

@@ -166,13 +166,13 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
   return output;
 }
 
-struct Gradients {
+struct DiagonalGradients {
   at::Tensor input;
   at::Tensor sigma;
   at::Tensor initial;
 };
 
-struct Wanted {
+struct DiagonalWanted {
   bool input = false;
   bool sigma = false;
   bool initial = false;
@@ -181,9 +181,10 @@ struct Wanted {
 /// `history`: the stored outputs (kAll) or the input (kLast); read only if sigma's gradient is
 /// wanted.
 template <typename T>
-Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::Tensor& sigma,
-                   const at::Tensor& history, const at::Tensor& initial, Wanted wanted) {
-  Gradients out;
+DiagonalGradients backward(const ProblemShape& shape, const at::Tensor& grad,
+                           const at::Tensor& sigma, const at::Tensor& history,
+                           const at::Tensor& initial, DiagonalWanted wanted) {
+  DiagonalGradients out;
   const std::vector<std::int64_t> one_step = {shape.batch, shape.num_nodes(), shape.channels};
   if (wanted.input) {
     out.input =
@@ -305,10 +306,10 @@ struct DiagonalFunction : torch::autograd::Function<DiagonalFunction> {
     check_single_backward("diagonal");
     const ProblemShape shape = saved_shape(context);
     const auto tensors = context->get_saved_variables();
-    const Wanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
-                        context->needs_input_grad(2)};
+    const DiagonalWanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
+                                context->needs_input_grad(2)};
     const at::Tensor grad = grads[0].contiguous();
-    Gradients out = with_real_type(grad, [&](auto zero) {
+    DiagonalGradients out = with_real_type(grad, [&](auto zero) {
       return ops::backward<decltype(zero)>(shape, grad, tensors[0], tensors[1], tensors[2], wanted);
     });
     return {out.input, out.sigma, out.initial, {}};

@@ -203,14 +203,15 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
   return from_slices<T>(s, shape.channels, moved);
 }
 
-struct Gradients {
+struct DoublingGradients {
   at::Tensor input;
   at::Tensor w;
 };
 
 template <typename T>
-Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::Tensor& w_state,
-                   const std::vector<at::Tensor>& kept, bool wants_w) {
+DoublingGradients backward(const ProblemShape& shape, const at::Tensor& grad,
+                           const at::Tensor& w_state, const std::vector<at::Tensor>& kept,
+                           bool wants_w) {
   const std::vector<Move> moves = moves_for(shape.num_steps);
   const at::Tensor w = padded<T>(w_state);
   const std::vector<at::Tensor> powers = powers_for(w, moves);
@@ -236,7 +237,7 @@ Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::
     times_w_into<T>(h, v, kernels::Transpose::kYes, moves[i].doubles ? g : at::Tensor(), g);
   }
   // S(1) = C.
-  Gradients out;
+  DoublingGradients out;
   out.input = from_slices<T>(grad_c.defined() ? grad_c.add_(g) : g, shape.channels, h);
   if (!wants_w) return out;
 
@@ -287,7 +288,7 @@ struct DoublingFunction : torch::autograd::Function<DoublingFunction> {
     const at::Tensor w_state = kept.back();
     kept.pop_back();
     const at::Tensor grad = grads[0].contiguous();
-    Gradients out = with_real_type(grad, [&](auto zero) {
+    DoublingGradients out = with_real_type(grad, [&](auto zero) {
       return ops::backward<decltype(zero)>(shape, grad, w_state, kept,
                                            context->needs_input_grad(1));
     });

@@ -17,7 +17,7 @@ namespace {
 
 using kernels::Transpose;
 
-constexpr std::int64_t kTaskRows = 192;
+constexpr std::int64_t kRowsPerTask = 192;
 
 at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   std::vector<std::int64_t> shape(x.sizes().begin(), x.sizes().end());
@@ -79,9 +79,10 @@ void matmul_into(const at::Tensor& x, const at::Tensor& w, Transpose transpose,
     }
     args.y = y.data_ptr<T>();
     const std::int64_t rows = x.numel() / args.inner;
-    run_tasks((rows + kTaskRows - 1) / kTaskRows, rows * args.inner * args.columns / 8,
+    run_tasks((rows + kRowsPerTask - 1) / kRowsPerTask, rows * args.inner * args.columns / 8,
               [&](std::int64_t task) {
-                kernels::matmul(args, task * kTaskRows, std::min(rows, (task + 1) * kTaskRows));
+                kernels::matmul(args, task * kRowsPerTask,
+                                std::min(rows, (task + 1) * kRowsPerTask));
               });
   });
 }

@@ -107,14 +107,14 @@ at::Tensor forward(const ProblemShape& shape, const graph::Gso& gso, const at::T
   return x.is_same(input) || shape.num_steps == 1 ? x.clone() : x;
 }
 
-struct Gradients {
+struct StepwiseGradients {
   at::Tensor input;
   at::Tensor w_state;
   at::Tensor initial;
   at::Tensor values;
 };
 
-struct Wanted {
+struct StepwiseWanted {
   bool input = false;
   bool w_state = false;
   bool initial = false;
@@ -141,12 +141,12 @@ void add_value_gradient(const graph::Gso& gso, const at::Tensor& grad, const at:
 }
 
 template <typename T>
-Gradients backward(const ProblemShape& shape, const graph::Gso& gso, const at::Tensor& grad,
-                   const at::Tensor& w_state, const at::Tensor& states, const at::Tensor& initial,
-                   Wanted wanted) {
+StepwiseGradients backward(const ProblemShape& shape, const graph::Gso& gso, const at::Tensor& grad,
+                           const at::Tensor& w_state, const at::Tensor& states,
+                           const at::Tensor& initial, StepwiseWanted wanted) {
   const StateWeight w(w_state);
   const std::int64_t steps = shape.num_steps;
-  Gradients out;
+  StepwiseGradients out;
   if (wanted.w_state) out.w_state = at::zeros_like(w_state);
   if (wanted.values) out.values = at::zeros({gso.num_nonzeros()}, grad.options());
   if (wanted.input) {
@@ -205,10 +205,10 @@ struct StepwiseFunction : torch::autograd::Function<StepwiseFunction> {
     check_single_backward("stepwise");
     const ProblemShape shape = saved_shape(context);
     const auto tensors = context->get_saved_variables();
-    const Wanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
-                        context->needs_input_grad(2), context->needs_input_grad(3)};
+    const StepwiseWanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
+                                context->needs_input_grad(2), context->needs_input_grad(3)};
     const at::Tensor grad = grads[0].contiguous();
-    Gradients out = with_real_type(grad, [&](auto zero) {
+    StepwiseGradients out = with_real_type(grad, [&](auto zero) {
       return ops::backward<decltype(zero)>(shape, shape.gso, grad, tensors[0], tensors[1],
                                            tensors[2], wanted);
     });

@@ -2,6 +2,7 @@
 #include "mpssm/train/checkpoint.h"
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -64,6 +65,21 @@ Weights take_weights(const io::SafeTensors& file, const std::string& prefix,
   return weights;
 }
 
+/// JSON has neither infinities nor NaN, and a metric may be any of them: these go in as text.
+nlohmann::json number_to_json(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0.0 ? "inf" : "-inf";
+}
+
+double number_from_json(const nlohmann::json& json) {
+  if (!json.is_string()) return json.get<double>();
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto text = json.get<std::string>();
+  return text == "inf"    ? infinity
+         : text == "-inf" ? -infinity
+                          : std::numeric_limits<double>::quiet_NaN();
+}
+
 nlohmann::json to_json(const Position& position) {
   return {{"epoch", position.epoch},
           {"batch", position.batch},
@@ -73,7 +89,7 @@ nlohmann::json to_json(const Position& position) {
           {"evals_since_gain", position.evals_since_gain},
           {"evals_since_drop", position.evals_since_drop},
           {"has_best", position.has_best},
-          {"best_value", position.best_value},
+          {"best_value", number_to_json(position.best_value)},
           {"best_step", position.best_step},
           {"finished", position.finished},
           {"seconds", position.seconds},
@@ -93,9 +109,7 @@ Position position_from(const std::string& text, const std::string& origin) {
     json.at("evals_since_gain").get_to(position.evals_since_gain);
     json.at("evals_since_drop").get_to(position.evals_since_drop);
     json.at("has_best").get_to(position.has_best);
-    // JSON has no NaN, which a metric that is not defined gives.
-    position.best_value = json.at("best_value").is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                                          : json.at("best_value").get<double>();
+    position.best_value = number_from_json(json.at("best_value"));
     json.at("best_step").get_to(position.best_step);
     json.at("finished").get_to(position.finished);
     json.at("seconds").get_to(position.seconds);
