@@ -15,8 +15,10 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "mpssm/kernels/recurrence.h"
+#include "mpssm/ops/canonical.h"
 #include "mpssm/ops/launch.h"
 #include "mpssm/ops/plans.h"
+#include "mpssm/ops/runtime.h"
 
 namespace mpssm::ops {
 namespace {
@@ -35,8 +37,7 @@ struct Slicing {
     const auto count_with = [&](std::int64_t lanes) { return (channels + lanes - 1) / lanes; };
     // Narrower slices where a full one would be mostly padding or would leave threads idle.
     while (slicing.lanes > kernels::kMinSliceLanes &&
-           (slicing.lanes / 2 >= channels ||
-            batch * count_with(slicing.lanes) < at::get_num_threads())) {
+           (slicing.lanes / 2 >= channels || batch * count_with(slicing.lanes) < num_threads())) {
       slicing.lanes /= 2;
     }
     slicing.count = count_with(slicing.lanes);
@@ -166,13 +167,13 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
   return output;
 }
 
-struct Gradients {
+struct DiagonalGradients {
   at::Tensor input;
   at::Tensor sigma;
   at::Tensor initial;
 };
 
-struct Wanted {
+struct DiagonalWanted {
   bool input = false;
   bool sigma = false;
   bool initial = false;
@@ -181,9 +182,10 @@ struct Wanted {
 /// `history`: the stored outputs (kAll) or the input (kLast); read only if sigma's gradient is
 /// wanted.
 template <typename T>
-Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::Tensor& sigma,
-                   const at::Tensor& history, const at::Tensor& initial, Wanted wanted) {
-  Gradients out;
+DiagonalGradients backward(const ProblemShape& shape, const at::Tensor& grad,
+                           const at::Tensor& sigma, const at::Tensor& history,
+                           const at::Tensor& initial, DiagonalWanted wanted) {
+  DiagonalGradients out;
   const std::vector<std::int64_t> one_step = {shape.batch, shape.num_nodes(), shape.channels};
   if (wanted.input) {
     out.input =
@@ -305,10 +307,10 @@ struct DiagonalFunction : torch::autograd::Function<DiagonalFunction> {
     check_single_backward("diagonal");
     const ProblemShape shape = saved_shape(context);
     const auto tensors = context->get_saved_variables();
-    const Wanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
-                        context->needs_input_grad(2)};
-    const at::Tensor grad = grads[0].contiguous();
-    Gradients out = with_real_type(grad, [&](auto zero) {
+    const DiagonalWanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
+                                context->needs_input_grad(2)};
+    const at::Tensor grad = canonical(grads[0]);
+    DiagonalGradients out = with_real_type(grad, [&](auto zero) {
       return ops::backward<decltype(zero)>(shape, grad, tensors[0], tensors[1], tensors[2], wanted);
     });
     return {out.input, out.sigma, out.initial, {}};

@@ -12,6 +12,7 @@
 #include "mpssm/graph/spectrum.h"
 #include "mpssm/kernels/geometric_series.h"
 #include "mpssm/kernels/mode_scan.h"
+#include "mpssm/ops/canonical.h"
 #include "mpssm/ops/launch.h"
 #include "mpssm/ops/plans.h"
 
@@ -19,10 +20,10 @@ namespace mpssm::ops {
 namespace {
 
 /// Rows a task takes. Fixed, so that sums over tasks have one order whatever the threads.
-constexpr std::int64_t kTaskRows = 32;
+constexpr std::int64_t kModesPerTask = 32;
 
 std::int64_t num_tasks(const ProblemShape& shape) {
-  return (shape.num_nodes() + kTaskRows - 1) / kTaskRows;
+  return (shape.num_nodes() + kModesPerTask - 1) / kModesPerTask;
 }
 
 struct SigmaParts {
@@ -117,7 +118,7 @@ template <typename Body>
 void for_modes(const ProblemShape& shape, std::int64_t cost, const Body& body) {
   const std::int64_t n = shape.num_nodes();
   run_tasks(num_tasks(shape), n * shape.channels * cost, [&](std::int64_t task) {
-    body(task, task * kTaskRows, std::min(n, (task + 1) * kTaskRows));
+    body(task, task * kModesPerTask, std::min(n, (task + 1) * kModesPerTask));
   });
 }
 
@@ -172,15 +173,16 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
                              : modes.states.select(1, shape.num_steps - 1).contiguous());
 }
 
-struct Gradients {
+struct SpectralGradients {
   at::Tensor input;
   at::Tensor sigma;
   at::Tensor initial;
 };
 
 template <typename T>
-Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::Tensor& sigma,
-                   const Modes& modes, bool wants_sigma, bool wants_initial) {
+SpectralGradients backward(const ProblemShape& shape, const at::Tensor& grad,
+                           const at::Tensor& sigma, const Modes& modes, bool wants_sigma,
+                           bool wants_initial) {
   const graph::EigenBasis& basis = graph::eigen_basis(shape.gso);
   const auto to_nodes = basis.view<T>();
   const SigmaParts parts(sigma);
@@ -190,7 +192,7 @@ Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::
   if (wants_initial) grad_initial = empty_tensor_like(modes.initial);
   T* initial_data = wants_initial ? grad_initial.data_ptr<T>() : nullptr;
 
-  Gradients out;
+  SpectralGradients out;
   if (!is_sequence(shape)) {
     at::Tensor grad_input = empty_tensor_like(grad_modes);
     const auto args = series_args<T>(shape, basis, parts, modes.input, modes.initial);
@@ -220,7 +222,13 @@ Gradients backward(const ProblemShape& shape, const at::Tensor& grad, const at::
                 kernels::mode_scan_adjoint(mine, z_data, grad_data, initial_data, sums.re(task),
                                            sums.im(task), begin, end);
               });
-    out.input = change_basis<T>(to_nodes, shape.temporal ? grad_states : grad_states.sum(1));
+    if (!shape.temporal) {
+      // One step after the other: torch's sum may have another order on other threads.
+      at::Tensor total = grad_states.select(1, 0).clone();
+      for (std::int64_t t = 1; t < shape.num_steps; ++t) total.add_(grad_states.select(1, t));
+      grad_states = total;
+    }
+    out.input = change_basis<T>(to_nodes, grad_states);
   }
   if (wants_initial) out.initial = change_basis<T>(to_nodes, grad_initial);
   out.sigma = sums.total(sigma);
@@ -248,8 +256,8 @@ struct SpectralFunction : torch::autograd::Function<SpectralFunction> {
     const ProblemShape shape = saved_shape(context);
     const auto tensors = context->get_saved_variables();
     const Modes modes{tensors[1], tensors[2], tensors[3]};
-    const at::Tensor grad = grads[0].contiguous();
-    Gradients out = with_real_type(grad, [&](auto zero) {
+    const at::Tensor grad = canonical(grads[0]);
+    SpectralGradients out = with_real_type(grad, [&](auto zero) {
       return ops::backward<decltype(zero)>(shape, grad, tensors[0], modes,
                                            context->needs_input_grad(1),
                                            context->needs_input_grad(2));
