@@ -8,6 +8,7 @@
 #include "mpssm/io/csv.h"
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
+#include "mpssm/ops/usable_cores.h"
 
 #include "cli/verbs.h"
 
@@ -24,8 +25,9 @@ void add_config_options(CLI::App& verb, ConfigOptions& options) {
       ->allow_extra_args(false);
   verb.add_option("--data-dir", options.data_dir, "folder to look for registered files first")
       ->type_name("DIR");
-  verb.add_option("--threads", options.threads, "threads to use (0: all cores)")
-      ->check(at_least(0));
+  verb.add_option("--threads", options.threads,
+                  "threads to use (0: MPSSM_NUM_THREADS, OMP_NUM_THREADS or all cores)")
+      ->check(thread_count());
   verb.add_option("--memory-limit", options.memory_limit_mib,
                   "refuse to start if a step needs more MiB than this (0: what is free)")
       ->check(at_least(0));
@@ -63,6 +65,21 @@ CLI::Validator at_least(std::int64_t least) {
     if (number && *number >= least) return {};
     return "expected a whole number of " + std::to_string(least) + " or more, got '" +
            io::printable(text) + "'";
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator thread_count() {
+  const auto check = [](const std::string& text) -> std::string {
+    const auto number = io::to_integer(text);
+    const std::int64_t most = ops::max_threads();
+    if (number && *number >= 0 && *number <= most) return {};
+    if (!number || *number < 0) {
+      return "expected a whole number of 0 or more, got '" + io::printable(text) + "'";
+    }
+    return "expected at most " + std::to_string(most) +
+           " threads (64 for each core that the program may use), got '" + io::printable(text) +
+           "'";
   };
   return CLI::Validator(check, "");
 }

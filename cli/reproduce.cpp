@@ -248,7 +248,7 @@ int list_rows(const Options& options) {
 }
 
 int run(const Options& options) {
-  ops::set_num_threads(options.threads);
+  ops::set_process_threads(options.threads);
   const int asked = (options.experiment.empty() ? 0 : 1) + (options.list ? 1 : 0) +
                     (options.page.empty() ? 0 : 1);
   if (asked != 1) {
@@ -312,7 +312,7 @@ void add_reproduce(CLI::App& app, Action& action) {
   verb->add_option("--data-dir", options->data_dir, "folder to look for registered files first")
       ->type_name("DIR");
   verb->add_option("--threads", options->threads, "threads to use (0: all cores)")
-      ->check(at_least(0));
+      ->check(thread_count());
   verb->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

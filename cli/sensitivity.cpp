@@ -101,7 +101,7 @@ void check_options(const CLI::App& verb, const SensitivityOptions& options, bool
 int run(const CLI::App& verb, const SensitivityOptions& options) {
   const bool of_run = !options.what.empty() && is_run(options.what);
   check_options(verb, options, of_run);
-  ops::set_num_threads(options.threads);
+  ops::set_process_threads(options.threads);
   return of_run ? analyse_run(options) : analyse_graph(options);
 }
 
@@ -258,7 +258,7 @@ void add_sensitivity(CLI::App& app, Action& action) {
   verb->add_option("--data-dir", options->data_dir, "folder to look for registered files first")
       ->type_name("DIR");
   verb->add_option("--threads", options->threads, "threads to use (0: all cores)")
-      ->check(at_least(0));
+      ->check(thread_count());
   verb->callback([=, &action] { action = [=] { return run(*verb, *options); }; });
 }
 

@@ -148,7 +148,7 @@ int run(const Options& options) {
     print_keys();
     return 0;
   }
-  ops::set_num_threads(options.config.threads);
+  ops::set_process_threads(options.config.threads);
   catch_interrupts();
   const fs::path as_run = options.config.dataset;
   if (options.resume && fs::exists(as_run / "config.toml")) {

@@ -87,7 +87,7 @@ bool run_trial(const Options& options, const std::vector<std::int64_t>& seeds,
 }
 
 int run(const Options& options) {
-  ops::set_num_threads(options.config.threads);
+  ops::set_process_threads(options.config.threads);
   catch_interrupts();
   const train::Config base = make_config(options.config);
   const auto seeds =

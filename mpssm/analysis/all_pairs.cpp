@@ -13,8 +13,6 @@
 #include <tuple>
 #include <utility>
 
-#include <ATen/Parallel.h>
-
 #include "mpssm/kernels/spmm.h"
 #include "mpssm/ops/runtime.h"
 
@@ -95,10 +93,7 @@ void for_each_block(const graph::Gso& gso, const BlockProgress& progress, const 
       if (progress) progress(static_cast<double>(done) / static_cast<double>(count));
     }
   };
-  at::parallel_for(0, std::min<std::int64_t>(count, at::get_num_threads()), 1,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t i = begin; i < end; ++i) worker();
-                   });
+  ops::run_workers(worker);
 }
 
 /// Ties go to the lower numbers, so that threads do not matter.
@@ -303,8 +298,7 @@ std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau) {
 }
 
 std::int64_t all_pairs_bytes(std::int64_t num_nodes) {
-  ops::ensure_runtime();
-  return at::get_num_threads() * 2 * num_nodes * kWidth * static_cast<std::int64_t>(sizeof(double));
+  return ops::num_threads() * 2 * num_nodes * kWidth * static_cast<std::int64_t>(sizeof(double));
 }
 
 }  // namespace mpssm::analysis

@@ -53,7 +53,7 @@ DeepLimit::DeepLimit(const graph::Graph& graph) {
   components_ = graph::components(graph);
   degree_ = degrees_with_loops(graph);
   volume_.resize(static_cast<std::size_t>(components_.count));
-  lambda_star_.resize(volume_.size());
+  spectra_->lambda_star.resize(volume_.size());
   first_.assign(volume_.size() + 1, 0);
   rank_.resize(degree_.size());
   for (std::size_t i = 0; i < degree_.size(); ++i) {
@@ -124,13 +124,19 @@ graph::Gso DeepLimit::component_gso(std::int32_t component) const {
 }
 
 double DeepLimit::component_lambda_star(std::int32_t component) const {
-  std::optional<double>& known = lambda_star_[component];
+  const std::lock_guard<std::mutex> guard(spectra_->lock);
+  std::optional<double>& known = spectra_->lambda_star[component];
   if (!known) {
     const graph::SpectrumExtremes extremes = graph::spectrum_extremes(component_gso(component));
     known = extremes.lambda_star;
-    is_certain_ = is_certain_ && extremes.converged;
+    spectra_->is_certain = spectra_->is_certain && extremes.converged;
   }
   return *known;
+}
+
+bool DeepLimit::is_certain() const {
+  const std::lock_guard<std::mutex> guard(spectra_->lock);
+  return spectra_->is_certain;
 }
 
 double DeepLimit::lambda_star(std::int64_t node) const {

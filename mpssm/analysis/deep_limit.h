@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +22,7 @@ namespace mpssm::analysis {
 ///   |(S^tau)_ij - q_ij| <= lambda*^tau sqrt((1 - q_ii)(1 - q_jj))   for every tau
 ///
 /// where lambda* is the largest |eigenvalue| of the component beside its single 1. Without weights
-/// and loops of its own D_i = 1 + d_i, and vol = |V| + 2|E|.
+/// and loops of its own D_i = 1 + d_i, and vol = |V| + 2|E|. Threads may ask one object at once.
 class DeepLimit {
  public:
   /// Throws std::invalid_argument naming the condition that fails (see why_no_deep_limit).
@@ -40,7 +42,7 @@ class DeepLimit {
   double lambda_star() const;
   /// False if an eigenvalue search so far ended before its tolerance: lambda* is then the best
   /// approximation, and the bounds are estimates.
-  bool is_certain() const { return is_certain_; }
+  bool is_certain() const;
 
   double volume(std::int64_t node) const;  ///< of its component
   const graph::Components& components() const { return components_; }
@@ -60,13 +62,18 @@ class DeepLimit {
 
   graph::Graph graph_;
   graph::Components components_;
-  std::vector<double> degree_;                              // D_i
-  std::vector<double> volume_;                              // of each component
-  std::vector<std::int64_t> first_;                         // of each component, into node_
-  std::vector<std::int32_t> node_;                          // sorted by component
-  std::vector<std::int64_t> rank_;                          // of each node in its component
-  mutable std::vector<std::optional<double>> lambda_star_;  // of each component
-  mutable bool is_certain_ = true;
+  std::vector<double> degree_;       // D_i
+  std::vector<double> volume_;       // of each component
+  std::vector<std::int64_t> first_;  // of each component, into node_
+  std::vector<std::int32_t> node_;   // sorted by component
+  std::vector<std::int64_t> rank_;   // of each node in its component
+  // Filled as they are asked for, by one thread at a time; copies share it.
+  struct Spectra {
+    std::mutex lock;
+    std::vector<std::optional<double>> lambda_star;  // of each component
+    bool is_certain = true;
+  };
+  std::shared_ptr<Spectra> spectra_ = std::make_shared<Spectra>();
 };
 
 /// Why the limit is not known for this graph, as the end of a sentence; empty if it is.

@@ -94,9 +94,9 @@ HWY_INLINE void matmul_rows(const MatmulArgs<T>& p, std::int64_t row_begin, std:
 
 /// sum[i .. i + kCount, j .. j + 16] += x' g over `rows` rows; x and g point at the first of them.
 template <typename T, int kCount>
-HWY_INLINE void transposed_tile(const T* HWY_RESTRICT x, const T* HWY_RESTRICT g,
-                                std::int64_t lanes, std::int64_t rows, T* sum,
-                                std::int64_t sum_stride) {
+HWY_INLINE void transposed_tile(const T* HWY_RESTRICT x, std::int64_t x_lanes,
+                                const T* HWY_RESTRICT g, std::int64_t g_lanes, std::int64_t rows,
+                                T* sum, std::int64_t sum_stride) {
   using P = Panel<T>;
   const typename P::D d;
   typename P::V total[kCount][P::kVectors];
@@ -105,7 +105,7 @@ HWY_INLINE void transposed_tile(const T* HWY_RESTRICT x, const T* HWY_RESTRICT g
       total[r][v] = hn::LoadU(d, sum + r * sum_stride + v * P::kWidth);
     }
   }
-  for (std::int64_t row = 0; row < rows; ++row, x += lanes, g += lanes) {
+  for (std::int64_t row = 0; row < rows; ++row, x += x_lanes, g += g_lanes) {
     typename P::V part[P::kVectors];
     for (int v = 0; v < P::kVectors; ++v) part[v] = hn::LoadU(d, g + v * P::kWidth);
     for (int r = 0; r < kCount; ++r) {
@@ -124,20 +124,21 @@ HWY_INLINE void transposed_tile(const T* HWY_RESTRICT x, const T* HWY_RESTRICT g
 template <typename T>
 HWY_INLINE void transposed_rows(const MatmulTransposedArgs<T>& p, std::int64_t row_begin,
                                 std::int64_t row_end) {
-  const std::int64_t lanes = p.layout.lanes;
+  const std::int64_t lanes = p.x_layout.lanes;
+  const std::int64_t g_lanes = p.g_layout.lanes;
   for (std::int64_t begin = row_begin; begin < row_end; begin += kDepth) {
     const std::int64_t rows = std::min(kDepth, row_end - begin);
     for (std::int64_t i_slice = 0; i_slice < p.left / lanes; ++i_slice) {
-      const T* x = p.x + i_slice * p.layout.slice_stride + begin * lanes;
+      const T* x = p.x + i_slice * p.x_layout.slice_stride + begin * lanes;
       for (std::int64_t j = 0; j < p.right; j += kPanelColumns) {
-        const T* g = p.g + j / lanes * p.layout.slice_stride + begin * lanes + j % lanes;
+        const T* g = p.g + j / g_lanes * p.g_layout.slice_stride + begin * g_lanes + j % g_lanes;
         T* sum = p.sum + i_slice * lanes * p.right + j;
         std::int64_t i = 0;
         for (; i + kRows <= lanes; i += kRows) {
-          transposed_tile<T, kRows>(x + i, g, lanes, rows, sum + i * p.right, p.right);
+          transposed_tile<T, kRows>(x + i, lanes, g, g_lanes, rows, sum + i * p.right, p.right);
         }
         for (; i + 2 <= lanes; i += 2) {
-          transposed_tile<T, 2>(x + i, g, lanes, rows, sum + i * p.right, p.right);
+          transposed_tile<T, 2>(x + i, lanes, g, g_lanes, rows, sum + i * p.right, p.right);
         }
       }
     }
@@ -187,6 +188,23 @@ template void pack_matrix<float>(Transpose, const float*, std::int64_t, std::int
                                  float*) noexcept;
 template void pack_matrix<double>(Transpose, const double*, std::int64_t, std::int64_t,
                                   double*) noexcept;
+
+template <std::int64_t kLanes, typename T>
+void pack_rows(const T* x, std::int64_t rows, std::int64_t width, T* slices) noexcept {
+  for (std::int64_t row = 0; row < rows; ++row, x += width) {
+    T* to = slices + row * kLanes;
+    std::int64_t begin = 0;
+    for (; begin + kLanes <= width; begin += kLanes, to += rows * kLanes) {
+      for (std::int64_t j = 0; j < kLanes; ++j) to[j] = x[begin + j];  // a few vectors
+    }
+    if (begin == width) continue;
+    for (std::int64_t j = 0; j < kLanes; ++j) to[j] = begin + j < width ? x[begin + j] : T{0};
+  }
+}
+template void pack_rows<kLeftLanes>(const float*, std::int64_t, std::int64_t, float*) noexcept;
+template void pack_rows<kLeftLanes>(const double*, std::int64_t, std::int64_t, double*) noexcept;
+template void pack_rows<kRightLanes>(const float*, std::int64_t, std::int64_t, float*) noexcept;
+template void pack_rows<kRightLanes>(const double*, std::int64_t, std::int64_t, double*) noexcept;
 
 void matmul(const MatmulArgs<float>& args, std::int64_t row_begin, std::int64_t row_end) noexcept {
   HWY_DYNAMIC_DISPATCH(MatmulFloat)(args, row_begin, row_end);

@@ -49,20 +49,31 @@ struct MatmulArgs {
 void matmul(const MatmulArgs<float>& args, std::int64_t row_begin, std::int64_t row_end) noexcept;
 void matmul(const MatmulArgs<double>& args, std::int64_t row_begin, std::int64_t row_end) noexcept;
 
-/// sum += x' g over rows [row_begin, row_end), x [rows, left] and g [rows, right] in slices of one
-/// layout, sum [left, right] row-major.
+/// sum += x' g over rows [row_begin, row_end), x [rows, left] and g [rows, right] in slices, sum
+/// [left, right] row-major. Lanes are even for x, multiples of kPanelColumns for g; `left` and
+/// `right` are multiples of them. Each number is summed over the rows in order.
 template <typename T>
 struct MatmulTransposedArgs {
   std::int64_t left = 0;
   std::int64_t right = 0;
-  Layout layout;
   const T* x = nullptr;
+  Layout x_layout;
   const T* g = nullptr;
+  Layout g_layout;
   T* sum = nullptr;
 };
 void matmul_transposed(const MatmulTransposedArgs<float>& args, std::int64_t row_begin,
                        std::int64_t row_end) noexcept;
 void matmul_transposed(const MatmulTransposedArgs<double>& args, std::int64_t row_begin,
                        std::int64_t row_end) noexcept;
+
+/// Lanes of the slices that matmul_transposed likes best for the x and the g of row-major tensors.
+inline constexpr std::int64_t kLeftLanes = 12;
+inline constexpr std::int64_t kRightLanes = kPanelColumns;
+
+/// Copies `rows` rows of a row-major x [rows, width] into slices of kLanes (kLeftLanes or
+/// kRightLanes) numbers, zeros beyond `width`: [slices][rows][kLanes].
+template <std::int64_t kLanes, typename T>
+void pack_rows(const T* x, std::int64_t rows, std::int64_t width, T* slices) noexcept;
 
 }  // namespace mpssm::kernels

@@ -41,14 +41,15 @@ BlockImpl::BlockImpl(const BlockOptions& options) : options_(options) {
 torch::Tensor BlockImpl::recur(const torch::Tensor& u, const graph::Gso& gso, Mode mode,
                                ops::Outputs outputs) {
   const ops::RecurrenceWeights weights{w_state->forward(), w_in};
-  const ops::RecurrenceOptions how{.plan = options_.plan, .outputs = outputs};
+  const ops::RecurrenceOptions how{
+      .plan = options_.plan, .outputs = outputs, .operator_calls = options_.operator_calls};
   return mode == Mode::kStatic
              ? ops::recurrence_static(gso, u, weights, options_.hops + 1, how).output
              : ops::recurrence_temporal(gso, u, weights, how).output;
 }
 
 torch::Tensor BlockImpl::decode(const torch::Tensor& x) {
-  const torch::Tensor state = w_out.defined() ? torch::matmul(x, w_out) : x;
+  const torch::Tensor state = w_out.defined() ? ops::matmul(x, w_out) : x;
   torch::Tensor hidden = activate(
       options_.activation, ops::linear(state_norm->forward(state), mlp_in->weight, mlp_in->bias));
   if (is_training()) hidden = ops::dropout(hidden, options_.dropout);

@@ -34,6 +34,7 @@ struct BlockOptions {
   std::int64_t mix_channels = 0;
   double dropout = 0.0;  ///< inside the MLP, after the activation
   ops::Plan plan = ops::Plan::kAuto;
+  std::int64_t operator_calls = 1;  ///< on one graph, see ops::RecurrenceOptions
 };
 
 /// Y = MLP(X),  X(t+1) = A X(t) W + U(t+1) B,  X(0) = 0,  MLP(X) = phi(norm(X) W1 + b1) W2 + b2.

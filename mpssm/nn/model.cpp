@@ -19,6 +19,7 @@ BlockOptions block_options(const ModelOptions& options) {
   block.state_norm = options.state_norm;
   block.dropout = options.dropout;
   block.plan = options.plan;
+  block.operator_calls = options.operator_calls;
   return block;
 }
 
@@ -127,7 +128,8 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
                        .temporal = temporal,
                        .diagonal = options.state.kind != StateKind::kDense,
                        .outputs = temporal ? ops::Outputs::kAll : ops::Outputs::kLast,
-                       .training = training};
+                       .training = training,
+                       .operator_calls = options.operator_calls};
   const ops::Plan plan =
       options.plan == ops::Plan::kAuto ? ops::choose_plan(gso, query) : options.plan;
   const std::int64_t features = batch * (temporal ? num_steps : 1) * gso.num_nodes() *

@@ -49,6 +49,9 @@ struct ModelOptions {
   /// zero; 0: none.
   std::int64_t skip_steps = 0;
   ops::Plan plan = ops::Plan::kAuto;
+  /// Calls on one graph that can share its eigenbasis (plan kAuto); 1: every call has its own
+  /// graph.
+  std::int64_t operator_calls = 1;
 };
 
 /// H = x E + e;  H <- H + Dropout(Block(Norm(H))) for each block;  y = Readout(Norm(H)).

@@ -11,10 +11,14 @@
 #include <torch/nn/init.h>
 #include <torch/types.h>
 
+#include "mpssm/nn/orthogonal.h"
+#include "mpssm/ops/canonical.h"
+
 namespace mpssm::nn {
 namespace {
 
 /// sigma = exp(-exp(nu) + i theta), one pass over a few hundred numbers instead of five operators.
+/// nu and theta are canonical, float or double, on the CPU.
 struct StableSigma : torch::autograd::Function<StableSigma> {
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& nu,
                                const torch::Tensor& theta) {
@@ -76,7 +80,7 @@ void StateMatrixImpl::reset_parameters() {
   const torch::NoGradGuard no_grad;
   if (options_.kind == StateKind::kDense) {
     if (options_.dense_init == DenseInit::kOrthogonal) {
-      torch::nn::init::orthogonal_(weight, options_.dense_scale);
+      fill_orthogonal(weight, options_.dense_scale);
     } else {
       const double bound = 1.0 / std::sqrt(static_cast<double>(options_.channels));
       torch::nn::init::uniform_(weight, -bound, bound);
@@ -104,11 +108,12 @@ torch::Tensor StateMatrixImpl::forward() const {
     case StateKind::kDense:
       return weight;
     case StateKind::kDiagonal:
-      return torch::view_as_complex(sigma);
+      return torch::view_as_complex(ops::canonical(sigma));
     case StateKind::kStable:
       break;
   }
-  return StableSigma::apply(nu, theta);
+  if (!ops::has_kernel({nu, theta})) return torch::polar((-nu.exp()).exp(), theta);
+  return StableSigma::apply(ops::canonical(nu), ops::canonical(theta));
 }
 
 std::string_view to_string(StateKind kind) {

@@ -15,8 +15,10 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "mpssm/kernels/recurrence.h"
+#include "mpssm/ops/canonical.h"
 #include "mpssm/ops/launch.h"
 #include "mpssm/ops/plans.h"
+#include "mpssm/ops/runtime.h"
 
 namespace mpssm::ops {
 namespace {
@@ -35,8 +37,7 @@ struct Slicing {
     const auto count_with = [&](std::int64_t lanes) { return (channels + lanes - 1) / lanes; };
     // Narrower slices where a full one would be mostly padding or would leave threads idle.
     while (slicing.lanes > kernels::kMinSliceLanes &&
-           (slicing.lanes / 2 >= channels ||
-            batch * count_with(slicing.lanes) < at::get_num_threads())) {
+           (slicing.lanes / 2 >= channels || batch * count_with(slicing.lanes) < num_threads())) {
       slicing.lanes /= 2;
     }
     slicing.count = count_with(slicing.lanes);
@@ -308,7 +309,7 @@ struct DiagonalFunction : torch::autograd::Function<DiagonalFunction> {
     const auto tensors = context->get_saved_variables();
     const DiagonalWanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
                                 context->needs_input_grad(2)};
-    const at::Tensor grad = grads[0].contiguous();
+    const at::Tensor grad = canonical(grads[0]);
     DiagonalGradients out = with_real_type(grad, [&](auto zero) {
       return ops::backward<decltype(zero)>(shape, grad, tensors[0], tensors[1], tensors[2], wanted);
     });

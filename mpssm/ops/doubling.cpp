@@ -6,15 +6,24 @@
 // Both are S' = base + (A^h S) V with V a power of W. Backward, with H = (A')^h G:
 //   grad S = H V' (+ G when the base is S),   grad V = S' H,   grad C += G when the base is C,
 // so only the S before each move are kept.
+//
+// A^m and W^m are formed apart. Where one is huge and the other tiny, as with the plain adjacency
+// matrix and a small W, they leave the range of their type though their product does not: such a
+// call goes to plan stepwise.
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "mpssm/kernels/recurrence.h"
+#include "mpssm/ops/canonical.h"
 #include "mpssm/ops/launch.h"
+#include "mpssm/ops/linear.h"
 #include "mpssm/ops/plans.h"
 
 namespace mpssm::ops {
@@ -121,19 +130,20 @@ template <typename T>
 at::Tensor gram(const at::Tensor& x, const at::Tensor& g) {
   const std::int64_t n = x.size(2);
   const std::int64_t width = x.size(1) * x.size(3);
-  const std::int64_t rows = std::max<std::int64_t>(1024, (n + 15) / 16);
-  const std::int64_t parts = (n + rows - 1) / rows;
-  at::Tensor sums = at::zeros({x.size(0) * parts, width, width}, x.options());
-  run_tasks(x.size(0) * parts, x.numel() * width / 8, [&](std::int64_t task) {
+  const RowParts parts(n);
+  at::Tensor sums = at::zeros({x.size(0) * parts.count, width, width}, x.options());
+  run_tasks(x.size(0) * parts.count, x.numel() * width / 8, [&](std::int64_t task) {
+    const std::int64_t batch = task / parts.count;
+    const std::int64_t part = task % parts.count;
     kernels::MatmulTransposedArgs<T> args;
     args.left = args.right = width;
-    args.layout = {x.size(3), n * x.size(3)};
-    args.x = x.data_ptr<T>() + task / parts * x.stride(0);
-    args.g = g.data_ptr<T>() + task / parts * g.stride(0);
+    args.x_layout = args.g_layout = {x.size(3), n * x.size(3)};
+    args.x = x.data_ptr<T>() + batch * x.stride(0);
+    args.g = g.data_ptr<T>() + batch * g.stride(0);
     args.sum = sums.data_ptr<T>() + task * width * width;
-    kernels::matmul_transposed(args, task % parts * rows, std::min(n, (task % parts + 1) * rows));
+    kernels::matmul_transposed(args, parts.begin(part), parts.end(part));
   });
-  return sums.sum(0);
+  return sum_of_parts(sums);
 }
 
 /// w with zeros up to whole slices.
@@ -142,6 +152,16 @@ at::Tensor padded(const at::Tensor& w) {
   const std::int64_t lanes = lanes_for<T>(w.size(0));
   const std::int64_t missing = (lanes - w.size(0) % lanes) % lanes;
   return missing == 0 ? w : at::constant_pad_nd(w, {0, missing, 0, missing});
+}
+
+/// a b of small square matrices, and with `transpose` a b', plus `add` if defined. The BLAS's would
+/// depend on the threads.
+at::Tensor small_product(const at::Tensor& a, const at::Tensor& b,
+                         kernels::Transpose transpose = kernels::Transpose::kNo,
+                         const at::Tensor& add = {}) {
+  at::Tensor out = empty_tensor_like(a);
+  matmul_into(a, b, transpose, add, out);
+  return out;
 }
 
 /// One line of the recipe for T: S' = base + (A^hops S) W^hops.
@@ -173,14 +193,29 @@ std::vector<at::Tensor> powers_for(const at::Tensor& w, const std::vector<Move>&
     powers.push_back(power);
     const bool last = i + 1 == moves.size() || (i + 2 == moves.size() && !moves[i + 1].doubles);
     if (last) break;
-    power = at::mm(power, power);
-    if (!moves[i + 1].doubles) power = at::mm(power, w);
+    power = small_product(power, power);
+    if (!moves[i + 1].doubles) power = small_product(power, w);
   }
   return powers;
 }
 
-/// With `kept`, S before each move goes there, in slices, and is left alone; without, S is updated
-/// in place.
+/// True if no |number| passes the square root of the largest one of its type: what is multiplied
+/// with it cannot have lost its digits to underflow then.
+template <typename T>
+bool in_range(const at::Tensor& x) {
+  const T limit = std::sqrt(std::numeric_limits<T>::max());
+  const T* data = x.data_ptr<T>();
+  std::atomic<bool> inside{true};
+  for_numbers(x.numel(), [&](std::int64_t begin, std::int64_t end) {
+    int outside = 0;
+    for (std::int64_t i = begin; i < end; ++i) outside |= std::abs(data[i]) <= limit ? 0 : 1;
+    if (outside != 0) inside = false;
+  });
+  return inside;
+}
+
+/// Undefined if powers of A or W leave the range of the type. With `kept`, S before each move goes
+/// there, in slices, and is left alone; without, S is updated in place.
 template <typename T>
 at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at::Tensor& w_state,
                    std::vector<at::Tensor>* kept) {
@@ -188,12 +223,14 @@ at::Tensor forward(const ProblemShape& shape, const at::Tensor& input, const at:
   if (moves.empty()) return input.clone();
   const at::Tensor w = padded<T>(w_state);
   const std::vector<at::Tensor> powers = powers_for(w, moves);
+  if (!std::all_of(powers.begin(), powers.end(), in_range<T>)) return {};
   const at::Tensor c = to_slices<T>(input);
   at::Tensor s = c;
   at::Tensor moved = empty_tensor_like(c);
   std::size_t doublings = 0;
   for (const Move& move : moves) {
     power_into<T>(shape.gso.view<T>(), s, move.hops, moved);
+    if (!in_range<T>(moved)) return {};
     const at::Tensor& v = move.doubles ? powers[doublings++] : w;
     if (kept != nullptr) kept->push_back(s);
     const at::Tensor base = move.doubles ? s : c;
@@ -254,10 +291,11 @@ DoublingGradients backward(const ProblemShape& shape, const at::Tensor& grad,
       }
       at::Tensor grad_square = grad_next;
       if (!moves[position + 1].doubles) {
-        grad_w.addmm_(at::mm(p, p).t(), grad_next);
-        grad_square = at::mm(grad_next, w.t());
+        grad_w.add_(transposed_matmul(small_product(p, p), grad_next));
+        grad_square = small_product(grad_next, w, kernels::Transpose::kYes);
       }
-      grad_power.addmm_(grad_square, p.t()).addmm_(p.t(), grad_square);
+      grad_power = small_product(grad_square, p, kernels::Transpose::kYes, grad_power)
+                       .add_(transposed_matmul(p, grad_square));
     }
     grad_next = grad_power;
   }
@@ -266,18 +304,22 @@ DoublingGradients backward(const ProblemShape& shape, const at::Tensor& grad,
   return out;
 }
 
+/// What forward() gave.
+struct Computed {
+  at::Tensor output;
+  std::vector<at::Tensor> kept;
+};
+
+/// Takes the output as it is: whether there is one must be known before autograd records anything.
 struct DoublingFunction : torch::autograd::Function<DoublingFunction> {
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& input,
-                            const at::Tensor& w_state, const ProblemShape& shape) {
-    std::vector<at::Tensor> kept;
-    at::Tensor output = with_real_type(input, [&](auto zero) {
-      return ops::forward<decltype(zero)>(shape, input, w_state, &kept);
-    });
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& /*input*/,
+                            const at::Tensor& w_state, const ProblemShape& shape,
+                            Computed computed) {
     save_shape(context, shape);
-    if (!w_state.requires_grad()) kept.clear();
-    kept.push_back(w_state);
-    context->save_for_backward(std::move(kept));
-    return output;
+    if (!w_state.requires_grad()) computed.kept.clear();
+    computed.kept.push_back(w_state);
+    context->save_for_backward(std::move(computed.kept));
+    return computed.output;
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -287,12 +329,12 @@ struct DoublingFunction : torch::autograd::Function<DoublingFunction> {
     std::vector<at::Tensor> kept = context->get_saved_variables();
     const at::Tensor w_state = kept.back();
     kept.pop_back();
-    const at::Tensor grad = grads[0].contiguous();
+    const at::Tensor grad = canonical(grads[0]);
     DoublingGradients out = with_real_type(grad, [&](auto zero) {
       return ops::backward<decltype(zero)>(shape, grad, w_state, kept,
                                            context->needs_input_grad(1));
     });
-    return {out.input, out.w, {}};
+    return {out.input, out.w, {}, {}};
   }
 };
 
@@ -319,7 +361,7 @@ struct PowerFunction : torch::autograd::Function<PowerFunction> {
                                                  torch::autograd::variable_list grads) {
     check_single_backward("doubling");
     const ProblemShape shape = saved_shape(context);
-    const at::Tensor grad = grads[0].contiguous();
+    const at::Tensor grad = canonical(grads[0]);
     at::Tensor out = with_real_type(grad, [&](auto zero) {
       using T = decltype(zero);
       return power<T>(shape.gso.template transpose_view<T>(), grad, shape.num_steps);
@@ -331,23 +373,32 @@ struct PowerFunction : torch::autograd::Function<PowerFunction> {
 }  // namespace
 
 at::Tensor run_doubling(const Problem& problem) {
-  at::Tensor output;
-  if (any_requires_grad(problem)) {
-    output = DoublingFunction::apply(problem.input, problem.w_state, problem.shape);
-  } else {
-    output = with_real_type(problem.input, [&](auto zero) {
-      return forward<decltype(zero)>(problem.shape, problem.input, problem.w_state, nullptr);
+  const bool records = any_requires_grad(problem);
+  Computed computed;
+  {
+    const at::NoGradGuard no_grad;
+    computed.output = with_real_type(problem.input, [&](auto zero) {
+      return forward<decltype(zero)>(problem.shape, problem.input, problem.w_state,
+                                     records ? &computed.kept : nullptr);
     });
   }
+  if (!computed.output.defined()) return run_stepwise(problem);
+  const at::Tensor output =
+      records ? DoublingFunction::apply(problem.input, problem.w_state, problem.shape, computed)
+              : computed.output;
   if (!problem.initial.defined()) return output;
-  // A^T X(0) W^T is a power, not a series; W^T comes with torch's own gradient.
+  // A^T X(0) W^T is a power, not a series; W^T gets its gradient product by product.
   at::Tensor power = problem.w_state;
   const std::int64_t steps = problem.shape.num_steps;
   for (int bit = 62 - std::countl_zero(static_cast<std::uint64_t>(steps)); bit >= 0; --bit) {
-    power = at::mm(power, power);
-    if ((steps >> bit & 1) != 0) power = at::mm(power, problem.w_state);
+    power = ops::matmul(power, power);
+    if ((steps >> bit & 1) != 0) power = ops::matmul(power, problem.w_state);
   }
-  return output + at::matmul(PowerFunction::apply(problem.initial, problem.shape), power);
+  const at::Tensor moved = PowerFunction::apply(problem.initial, problem.shape);
+  const bool fits = with_real_type(power, [&](auto zero) {
+    return in_range<decltype(zero)>(power) && in_range<decltype(zero)>(moved);
+  });
+  return fits ? output + ops::matmul(moved, power) : run_stepwise(problem);
 }
 
 }  // namespace mpssm::ops

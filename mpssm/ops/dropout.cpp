@@ -8,14 +8,15 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "mpssm/kernels/dropout.h"
+#include "mpssm/ops/canonical.h"
+#include "mpssm/ops/generator.h"
 #include "mpssm/ops/launch.h"
 #include "mpssm/ops/runtime.h"
 
 namespace mpssm::ops {
 namespace {
 
-at::Tensor apply_mask(const at::Tensor& x, std::uint64_t seed, double probability) {
-  const at::Tensor dense = x.contiguous();
+at::Tensor apply_mask(const at::Tensor& dense, std::uint64_t seed, double probability) {
   at::Tensor y = empty_tensor_like(dense);
   with_real_type(dense, [&](auto real) {
     using Real = decltype(real);
@@ -41,28 +42,38 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
     TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(),
                                 "dropout: gives first derivatives only (create_graph)");
     const auto seed = static_cast<std::uint64_t>(context->saved_data["seed"].toInt());
-    return {apply_mask(grads[0], seed, context->saved_data["probability"].toDouble()), {}, {}};
+    return {apply_mask(canonical(grads[0]), seed, context->saved_data["probability"].toDouble()),
+            {},
+            {}};
   }
 };
 
-std::uint64_t draw_seed() {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
+std::uint64_t draw_seed(at::Generator generator) {
   const std::lock_guard<std::mutex> lock(generator.mutex());
   return at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
 }
 
 }  // namespace
 
-at::Tensor dropout(const at::Tensor& x, double probability) {
+at::Tensor dropout(const at::Tensor& x, double probability, const at::Generator& given) {
   TORCH_CHECK_VALUE(probability >= 0.0 && probability < 1.0,
                     "dropout: expected a probability in [0, 1), got ", probability);
+  TORCH_CHECK_VALUE(x.defined(), "dropout: expected a tensor, got an undefined one");
   if (probability == 0.0) return x;
   ensure_runtime();
-  const bool is_real = x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble;
-  if (!x.device().is_cpu() || x.layout() != at::kStrided || !is_real) {
-    return at::dropout(x, probability, /*train=*/true);
+  const at::Tensor dense = canonical(x);
+  // Other devices have generators of their own.
+  if (!x.device().is_cpu()) return at::dropout(dense, probability, /*train=*/true);
+  at::Generator generator = given.defined() ? given : current_generator();
+  if (!has_kernel({x})) {
+    TORCH_CHECK_TYPE(x.is_floating_point() || x.is_complex(),
+                     "dropout: expected a floating or complex type, got ", x.scalar_type());
+    const at::Tensor kept = at::empty(x.sizes(), dense.options().dtype(at::kFloat))
+                                .bernoulli_(1.0 - probability, generator);
+    return dense * (kept / (1.0 - probability)).to(x.scalar_type());
   }
-  return DropoutFunction::apply(x, static_cast<std::int64_t>(draw_seed()), probability);
+  return DropoutFunction::apply(dense, static_cast<std::int64_t>(draw_seed(generator)),
+                                probability);
 }
 
 }  // namespace mpssm::ops

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "mpssm/kernels/gelu.h"
+#include "mpssm/ops/canonical.h"
 #include "mpssm/ops/launch.h"
 #include "mpssm/ops/runtime.h"
 
@@ -31,7 +32,7 @@ struct GeluFunction : torch::autograd::Function<GeluFunction> {
     TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(),
                                 "gelu: gives first derivatives only (create_graph)");
     const at::Tensor x = context->get_saved_variables()[0];
-    const at::Tensor grad = grads[0].contiguous();
+    const at::Tensor grad = canonical(grads[0]);
     at::Tensor out = empty_tensor_like(x);
     const float* x_data = x.data_ptr<float>();
     const float* grad_data = grad.data_ptr<float>();
@@ -47,10 +48,9 @@ struct GeluFunction : torch::autograd::Function<GeluFunction> {
 
 at::Tensor gelu(const at::Tensor& x) {
   ensure_runtime();
-  if (!x.device().is_cpu() || x.layout() != at::kStrided || x.scalar_type() != at::kFloat) {
-    return at::gelu(x);
-  }
-  const at::Tensor dense = x.contiguous();
+  TORCH_CHECK_VALUE(x.defined(), "gelu: expected a tensor, got an undefined one");
+  const at::Tensor dense = canonical(x);
+  if (!has_kernel({x}) || x.scalar_type() != at::kFloat) return at::gelu(dense);
   return at::GradMode::is_enabled() && x.requires_grad() ? GeluFunction::apply(dense)
                                                          : forward(dense);
 }

@@ -10,11 +10,11 @@
 #include <memory>
 #include <new>
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
 #include "mpssm/graph/gso.h"
 #include "mpssm/kernels/matmul.h"
+#include "mpssm/ops/runtime.h"
 
 namespace mpssm::ops {
 
@@ -31,12 +31,9 @@ void run_tasks(std::int64_t count, std::int64_t work, const Task& task) {
     return;
   }
   std::atomic<std::int64_t> next{0};
-  at::parallel_for(0, std::min<std::int64_t>(count, at::get_num_threads()), 1,
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t worker = begin; worker < end; ++worker) {
-                       for (std::int64_t i = next++; i < count; i = next++) task(i);
-                     }
-                   });
+  run_workers([&] {
+    for (std::int64_t i = next++; i < count; i = next++) task(i);
+  });
 }
 
 /// Runs `body(begin, end)` over ranges of `count` numbers; one costs about 16 multiply-adds.
@@ -92,6 +89,24 @@ void spmm_into(const kernels::CsrView<T>& matrix, const at::Tensor& x, const at:
 /// may be y itself. All contiguous. No autograd. Defined in linear.cpp.
 void matmul_into(const at::Tensor& x, const at::Tensor& w, kernels::Transpose transpose,
                  const at::Tensor& add, const at::Tensor& y);
+
+/// The sum over the first axis, whose parts are added in order; `parts` is contiguous, float or
+/// double. Torch's own sum may add in an order that depends on the threads. Defined in linear.cpp.
+at::Tensor sum_of_parts(const at::Tensor& parts);
+
+/// Rows [begin, end) of a part of a sum over `rows` rows: enough to be worth a task, few enough
+/// parts to be added up quickly, and the same for any number of threads.
+struct RowParts {
+  explicit RowParts(std::int64_t rows_in)
+      : rows(rows_in),
+        size(std::max<std::int64_t>(1024, (rows + 15) / 16)),
+        count((rows + size - 1) / size) {}
+  std::int64_t begin(std::int64_t part) const { return part * size; }
+  std::int64_t end(std::int64_t part) const { return std::min(rows, (part + 1) * size); }
+  std::int64_t rows;
+  std::int64_t size;
+  std::int64_t count;
+};
 
 /// Runs `body` with a value of type float or double according to the tensor's dtype.
 template <typename Body>

@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "mpssm/kernels/layer_norm.h"
+#include "mpssm/ops/canonical.h"
 #include "mpssm/ops/launch.h"
 #include "mpssm/ops/runtime.h"
 
@@ -69,7 +70,7 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
                                 "layer_norm: gives first derivatives only (create_graph)");
     const auto saved = context->get_saved_variables();
     const at::Tensor& x = saved[0];
-    const at::Tensor grad = grads[0].contiguous();
+    const at::Tensor grad = canonical(grads[0]);
     const std::int64_t rows = x.numel() / x.size(-1);
     const std::int64_t tasks = num_tasks(rows);
     at::Tensor grad_x = empty_tensor_like(x);
@@ -87,8 +88,7 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
                                     std::min(rows, (task + 1) * kTaskRows));
       });
     });
-    const at::Tensor total = sums.sum(1);
-    return {grad_x, total[0], total[1], {}};
+    return {grad_x, sum_of_parts(sums[0]), sum_of_parts(sums[1]), {}};
   }
 };
 
@@ -97,25 +97,23 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift,
                       double epsilon) {
   ensure_runtime();
-  TORCH_CHECK_VALUE(x.defined() && x.dim() >= 1 && scale.dim() == 1 && shift.dim() == 1 &&
-                        scale.size(0) == x.size(-1) && shift.size(0) == x.size(-1),
-                    "layer_norm: expected x of shape [..., C=", scale.numel(),
-                    "] and shift of the size of scale, got ",
-                    x.defined() ? c10::str(x.sizes()) : "an undefined tensor", " and ",
-                    shift.sizes());
-  const bool has_kernel = x.device().is_cpu() && x.layout() == at::kStrided &&
-                          (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble) &&
-                          scale.scalar_type() == x.scalar_type() &&
-                          shift.scalar_type() == x.scalar_type();
-  if (!has_kernel || x.numel() == 0) {
-    return at::layer_norm(x, {x.size(-1)}, scale, shift, epsilon);
+  TORCH_CHECK_VALUE(x.defined() && scale.defined() && shift.defined() && x.dim() >= 1 &&
+                        scale.dim() == 1 && scale.size(0) == x.size(-1) &&
+                        shift.sizes() == scale.sizes(),
+                    "layer_norm: expected x of shape [..., C], scale and shift of shape [C], got ",
+                    describe(x), ", ", describe(scale), " and ", describe(shift));
+  check_same_device("layer_norm", {{"x", x}, {"scale", scale}, {"shift", shift}});
+  const at::Tensor dense = canonical(x);
+  const at::Tensor dense_scale = canonical(scale);
+  const at::Tensor dense_shift = canonical(shift);
+  if (!has_kernel({x, scale, shift}) || x.numel() == 0) {
+    return at::layer_norm(dense, {x.size(-1)}, dense_scale, dense_shift, epsilon);
   }
-  const at::Tensor dense = x.contiguous();
   if (at::GradMode::is_enabled() &&
       (x.requires_grad() || scale.requires_grad() || shift.requires_grad())) {
-    return LayerNormFunction::apply(dense, scale, shift, epsilon);
+    return LayerNormFunction::apply(dense, dense_scale, dense_shift, epsilon);
   }
-  return forward(dense, scale, shift, epsilon).y;
+  return forward(dense, dense_scale, dense_shift, epsilon).y;
 }
 
 }  // namespace mpssm::ops

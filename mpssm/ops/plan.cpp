@@ -23,8 +23,7 @@ constexpr double kSparse = 8.0;
 constexpr double kSparseInCache = 4.0;
 constexpr double kBasis = 2.0;
 constexpr double kSeriesPerMode = 40.0;  // per doubling
-// An eigenbasis is worth having only if used again; this is how many calls are taken to share it.
-constexpr double kCallsPerBasis = 100.0;
+constexpr double kDecomposition = 10.0;  // per entry of the basis and node of the largest part
 // Larger parts than this cost minutes to decompose: never chosen unasked.
 constexpr std::int64_t kMaxAutoBlock = 1024;
 
@@ -97,7 +96,8 @@ double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
                                              kSeriesPerMode * std::log2(steps + 1);
       const double part = static_cast<double>(largest_part(gso));
       const double decomposition =
-          10.0 * static_cast<double>(graph::eigen_basis_nonzeros(gso)) * part / kCallsPerBasis;
+          kDecomposition * static_cast<double>(graph::eigen_basis_nonzeros(gso)) * part /
+          static_cast<double>(std::max<std::int64_t>(query.operator_calls, 1));
       return (sequence ? steps + 1 : 2) * basis * kBasis + in_modes + decomposition;
     }
     default:

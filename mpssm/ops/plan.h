@@ -35,6 +35,9 @@ struct PlanQuery {
   bool training = false;    ///< gradients will be asked for
   bool gso_values = false;  ///< A's entries are an argument of the call
   std::int64_t element_size = 4;
+  /// Calls that will see the same operator and can share its eigenbasis, this one included. Said by
+  /// the caller, not counted: a plan must not depend on what was called before.
+  std::int64_t operator_calls = 1;
 };
 
 /// The plan with the least estimated cost among those that fit. Never kAuto or kReference.

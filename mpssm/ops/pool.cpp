@@ -6,6 +6,8 @@
 
 #include <ATen/ATen.h>
 
+#include "mpssm/ops/canonical.h"
+
 namespace mpssm::ops {
 namespace {
 
@@ -21,17 +23,20 @@ at::Tensor part_sizes(const graph::Gso& gso) {
 at::Tensor reduce(const at::Tensor& x, const at::Tensor& sizes, const char* how) {
   const at::Tensor out = at::segment_reduce(x, how, sizes, {}, {}, /*axis=*/0, /*unsafe=*/true, {});
   // The maximum of nothing is minus infinity, the mean not a number.
-  return at::where((sizes == 0).unsqueeze(-1).to(x.device()), at::zeros({}, x.options()), out);
+  return at::where((sizes == 0).unsqueeze(-1), at::zeros({}, x.options()), out);
 }
 
 }  // namespace
 
 at::Tensor pool(const graph::Gso& gso, const at::Tensor& x, Pooling pooling) {
   TORCH_CHECK_VALUE(x.defined() && x.dim() == 2 && x.size(0) == gso.num_nodes(),
-                    "pool: expected x of shape [N=", gso.num_nodes(), ", C], got ",
-                    x.defined() ? c10::str(x.sizes()) : "an undefined tensor");
-  const at::Tensor sizes = part_sizes(gso);
-  const at::Tensor dense = x.contiguous();
+                    "pool: expected x of shape [N=", gso.num_nodes(), ", C], got ", describe(x));
+  if (x.is_meta()) {  // which torch's segment_reduce does not know
+    const std::int64_t copies = pooling == Pooling::kSumMaxMean ? 3 : 1;
+    return at::empty({gso.num_graphs(), copies * x.size(1)}, x.options());
+  }
+  const at::Tensor sizes = part_sizes(gso).to(x.device());
+  const at::Tensor dense = canonical(x);
   switch (pooling) {
     case Pooling::kSum:
       return reduce(dense, sizes, "sum");

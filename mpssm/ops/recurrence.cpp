@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <torch/custom_class.h>
 
+#include "mpssm/ops/canonical.h"
+#include "mpssm/ops/linear.h"
 #include "mpssm/ops/plans.h"
 #include "mpssm/ops/reference.h"
 #include "mpssm/ops/runtime.h"
@@ -18,10 +20,6 @@ struct SavedShape : torch::CustomClassHolder {
   explicit SavedShape(ProblemShape shape_in) : shape(std::move(shape_in)) {}
   ProblemShape shape;
 };
-
-std::string describe(const at::Tensor& tensor) {
-  return tensor.defined() ? c10::str(tensor.sizes()) : std::string("an undefined tensor");
-}
 
 /// Checks every argument and returns C, the number of real channels.
 std::int64_t check_arguments(const char* name, Mode mode, const graph::Gso& gso,
@@ -38,6 +36,11 @@ std::int64_t check_arguments(const char* name, Mode mode, const graph::Gso& gso,
 
   const at::Tensor& w = weights.w_state;
   TORCH_CHECK_VALUE(w.defined(), name, ": expected w_state, got an undefined tensor");
+  check_same_device(name, {{"u", u},
+                           {"w_state", w},
+                           {"w_in", weights.w_in},
+                           {"initial", options.initial},
+                           {"gso_values", options.gso_values}});
   std::int64_t channels = 0;
   if (w.is_complex()) {
     TORCH_CHECK_VALUE(w.dim() == 1, name,
@@ -108,26 +111,30 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
   ensure_runtime();
   const std::int64_t channels = check_arguments(name, mode, gso, u, weights, num_steps, options);
   const bool temporal = mode == Mode::kTemporal;
-  const bool has_kernel = u.device().is_cpu() && u.layout() == at::kStrided &&
-                          (u.scalar_type() == at::kFloat || u.scalar_type() == at::kDouble);
-  if (options.plan == Plan::kReference || !has_kernel || u.numel() == 0 || channels == 0) {
-    return temporal ? reference_recurrence_temporal(gso, u, weights, options)
-                    : reference_recurrence_static(gso, u, weights, num_steps, options);
+  const at::Tensor dense = canonical(u);
+  if (options.plan == Plan::kReference || !has_kernel({u}) || u.numel() == 0 || channels == 0) {
+    const RecurrenceWeights dense_weights{canonical(weights.w_state), canonical(weights.w_in)};
+    RecurrenceOptions dense_options = options;
+    dense_options.initial = canonical(options.initial);
+    dense_options.gso_values = canonical(options.gso_values);
+    return temporal
+               ? reference_recurrence_temporal(gso, dense, dense_weights, dense_options)
+               : reference_recurrence_static(gso, dense, dense_weights, num_steps, dense_options);
   }
 
-  const at::Tensor input = weights.w_in.defined() ? at::matmul(u, weights.w_in) : u;
+  const at::Tensor input = weights.w_in.defined() ? ops::matmul(dense, weights.w_in) : dense;
   const std::int64_t n = gso.num_nodes();
   const at::IntArrayRef leading = u.sizes().slice(0, u.dim() - (temporal ? 3 : 2));
   std::vector<std::int64_t> shape_in = {-1, n, channels};
   if (temporal) shape_in.insert(shape_in.begin() + 1, num_steps);
 
   Problem problem;
-  problem.input = input.contiguous().view(shape_in);
-  problem.w_state = weights.w_state.contiguous();
+  problem.input = input.view(shape_in);
+  problem.w_state = canonical(weights.w_state);
   if (options.initial.defined()) {
-    problem.initial = options.initial.contiguous().view({-1, n, channels});
+    problem.initial = canonical(options.initial).view({-1, n, channels});
   }
-  if (options.gso_values.defined()) problem.gso_values = options.gso_values.contiguous();
+  problem.gso_values = canonical(options.gso_values);
   problem.shape = {gso, problem.input.size(0), num_steps, channels, temporal, options.outputs};
 
   const PlanQuery query{.batch = problem.shape.batch,
@@ -138,7 +145,8 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
                         .outputs = options.outputs,
                         .training = any_requires_grad(problem),
                         .gso_values = options.gso_values.defined(),
-                        .element_size = static_cast<std::int64_t>(u.element_size())};
+                        .element_size = static_cast<std::int64_t>(u.element_size()),
+                        .operator_calls = options.operator_calls};
   Plan plan = options.plan;
   if (plan == Plan::kAuto) {
     plan = choose_plan(gso, query);

@@ -26,6 +26,9 @@ struct RecurrenceOptions {
   Outputs outputs = Outputs::kLast;
   /// X(0): [..., N, C]. Undefined: zero.
   at::Tensor initial = {};
+  /// Calls with this operator that can share its eigenbasis, for Plan::kAuto: with 1 it is computed
+  /// only where it pays within this call.
+  std::int64_t operator_calls = 1;
   /// Entries of A in the order of gso.col(), replacing its own; may require a gradient
   /// (plan stepwise only).
   at::Tensor gso_values = {};

@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include "mpssm/ops/canonical.h"
+
 namespace mpssm::ops {
 namespace {
 
@@ -40,7 +42,9 @@ RecurrenceResult loop(const graph::Gso& gso, const RecurrenceWeights& weights,
 
 }  // namespace
 
-at::Tensor reference_spmm(const graph::Gso& gso, const at::Tensor& x, const at::Tensor& values) {
+at::Tensor reference_spmm(const graph::Gso& gso, const at::Tensor& given,
+                          const at::Tensor& values) {
+  const at::Tensor x = canonical(given);
   // COO form of A, then gather, scale and add up: E x C numbers, but any dtype, device and
   // gradient.
   at::Tensor rows = at::empty({gso.num_nonzeros()}, at::kLong);
@@ -59,7 +63,7 @@ at::Tensor reference_spmm(const graph::Gso& gso, const at::Tensor& x, const at::
 
 at::Tensor reference_times_w(const at::Tensor& x, const at::Tensor& w_state) {
   if (!w_state.is_complex()) return at::matmul(x, w_state);
-  const at::Tensor pairs = x.unflatten(-1, {w_state.numel(), 2}).contiguous();
+  const at::Tensor pairs = canonical(x.unflatten(-1, {w_state.numel(), 2}));
   return at::view_as_real(at::view_as_complex(pairs) * w_state).flatten(-2);
 }
 

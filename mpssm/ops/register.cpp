@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
+#include "mpssm/ops/canonical.h"
 #include "mpssm/ops/pool.h"
 #include "mpssm/ops/recurrence.h"
 #include "mpssm/ops/runtime.h"
@@ -25,7 +26,7 @@ Handle make_handle(const at::Tensor& edge_index, const at::Tensor& edge_weight,
       edge_index.dim() == 2 && edge_index.size(0) == 2 && edge_index.scalar_type() == at::kLong,
       "Gso: expected edge_index of type Long and shape [2, E], got ", edge_index.scalar_type(), " ",
       edge_index.sizes());
-  const at::Tensor index = edge_index.cpu().contiguous();
+  const at::Tensor index = canonical(edge_index.cpu());
   const std::int64_t num_edges = index.size(1);
   TORCH_CHECK_VALUE(edge_weight.numel() == 0 || edge_weight.numel() == num_edges,
                     "Gso: expected edge_weight of shape [", num_edges, "] or empty, got ",
@@ -36,7 +37,7 @@ Handle make_handle(const at::Tensor& edge_index, const at::Tensor& edge_weight,
   edges.src.assign(from, from + num_edges);
   edges.dst.assign(from + num_edges, from + 2 * num_edges);
   if (edge_weight.numel() > 0) {
-    const at::Tensor weight = edge_weight.cpu().to(at::kDouble).contiguous();
+    const at::Tensor weight = canonical(edge_weight.cpu().to(at::kDouble));
     edges.weight.assign(weight.data_ptr<double>(), weight.data_ptr<double>() + num_edges);
   }
   return c10::make_intrusive<GsoHandle>(

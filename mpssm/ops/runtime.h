@@ -1,19 +1,33 @@
 // SPDX-License-Identifier: MIT
-// Threads and instruction set of this process.
+// Threads and instruction set. The library is a guest in its process: nothing here but
+// set_process_threads() touches torch's own settings.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 namespace mpssm::ops {
 
-/// Sets libtorch's intra-op threads, and with them ours; 0 means every core this process may use.
-/// Throws std::invalid_argument if negative.
+/// Threads that our operators use; torch's number stays as it is. 0 means as if never set. Throws
+/// std::invalid_argument if negative or more than 64 for each core that the process may use.
 void set_num_threads(std::int64_t num_threads);
+
+/// What set_num_threads() said; else MPSSM_NUM_THREADS; else torch's number, which is
+/// OMP_NUM_THREADS or what at::set_num_threads() said (also later); else, where torch was told
+/// nothing and starts with one thread (Debian's 1.13), usable_cores().
 std::int64_t num_threads();
 
-/// Called by every operator; does its work once: all cores (some builds of libtorch start with
-/// one), or MPSSM_NUM_THREADS, unless set_num_threads() came first; the instruction set of
-/// MPSSM_SIMD if given. Throws std::invalid_argument, each time, if a variable makes no sense.
+/// For programs, which own their process: sets our threads and torch's. 0 means MPSSM_NUM_THREADS,
+/// else OMP_NUM_THREADS, else usable_cores(). Throws like set_num_threads().
+void set_process_threads(std::int64_t num_threads);
+
+/// Calls worker() at once on num_threads() threads, this one among them; on this one alone inside
+/// another parallel region. What one of them throws comes out. Not by at::parallel_for, whose
+/// threads are torch's to count.
+void run_workers(const std::function<void()>& worker);
+
+/// Called by every operator; reads MPSSM_NUM_THREADS and MPSSM_SIMD (the instruction set) once.
+/// Throws std::invalid_argument, each time, if a variable makes no sense.
 void ensure_runtime();
 
 }  // namespace mpssm::ops

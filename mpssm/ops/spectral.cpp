@@ -12,6 +12,7 @@
 #include "mpssm/graph/spectrum.h"
 #include "mpssm/kernels/geometric_series.h"
 #include "mpssm/kernels/mode_scan.h"
+#include "mpssm/ops/canonical.h"
 #include "mpssm/ops/launch.h"
 #include "mpssm/ops/plans.h"
 
@@ -221,7 +222,13 @@ SpectralGradients backward(const ProblemShape& shape, const at::Tensor& grad,
                 kernels::mode_scan_adjoint(mine, z_data, grad_data, initial_data, sums.re(task),
                                            sums.im(task), begin, end);
               });
-    out.input = change_basis<T>(to_nodes, shape.temporal ? grad_states : grad_states.sum(1));
+    if (!shape.temporal) {
+      // One step after the other: torch's sum may have another order on other threads.
+      at::Tensor total = grad_states.select(1, 0).clone();
+      for (std::int64_t t = 1; t < shape.num_steps; ++t) total.add_(grad_states.select(1, t));
+      grad_states = total;
+    }
+    out.input = change_basis<T>(to_nodes, grad_states);
   }
   if (wants_initial) out.initial = change_basis<T>(to_nodes, grad_initial);
   out.sigma = sums.total(sigma);
@@ -249,7 +256,7 @@ struct SpectralFunction : torch::autograd::Function<SpectralFunction> {
     const ProblemShape shape = saved_shape(context);
     const auto tensors = context->get_saved_variables();
     const Modes modes{tensors[1], tensors[2], tensors[3]};
-    const at::Tensor grad = grads[0].contiguous();
+    const at::Tensor grad = canonical(grads[0]);
     SpectralGradients out = with_real_type(grad, [&](auto zero) {
       return ops::backward<decltype(zero)>(shape, grad, tensors[0], modes,
                                            context->needs_input_grad(1),

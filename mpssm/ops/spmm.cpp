@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "mpssm/kernels/spmm.h"
+#include "mpssm/ops/canonical.h"
 #include "mpssm/ops/launch.h"
 #include "mpssm/ops/reference.h"
 #include "mpssm/ops/runtime.h"
@@ -50,7 +51,7 @@ struct SpmmFunction : torch::autograd::Function<SpmmFunction> {
                             const graph::Gso& gso, Side side) {
     context->saved_data["gso"] =
         c10::IValue::make_capsule(c10::make_intrusive<SavedGso>(gso, side));
-    const at::Tensor flat = x.contiguous().view({-1, x.size(-2), x.size(-1)});
+    const at::Tensor flat = x.view({-1, x.size(-2), x.size(-1)});
     at::Tensor y = empty_tensor_like(flat);
     with_real_type(x, [&](auto zero) {
       using T = decltype(zero);
@@ -71,17 +72,18 @@ at::Tensor apply(const graph::Gso& gso, Side side, const at::Tensor& x) {
   ensure_runtime();
   TORCH_CHECK_VALUE(x.defined() && x.dim() >= 2 && x.size(-2) == gso.num_nodes(),
                     "spmm: expected x of shape [..., N=", gso.num_nodes(), ", C], got ",
-                    x.defined() ? c10::str(x.sizes()) : "an undefined tensor");
-  const bool has_kernel = x.device().is_cpu() && x.layout() == at::kStrided &&
-                          (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble);
-  if (!has_kernel) {
+                    describe(x));
+  TORCH_CHECK_TYPE(x.is_floating_point() || x.is_complex(),
+                   "spmm: expected x of a floating or complex type, got ", x.scalar_type());
+  if (!has_kernel({x})) {
     TORCH_CHECK_NOT_IMPLEMENTED(side == Side::kForward,
                                 "spmm_transposed: expected float or double on the CPU, got ",
                                 x.scalar_type(), " on ", x.device());
     return reference_spmm(gso, x);
   }
-  if (x.numel() == 0) return at::zeros_like(x);
-  return SpmmFunction::apply(x, gso, side);
+  const at::Tensor dense = canonical(x);
+  if (x.numel() == 0) return at::zeros_like(dense);
+  return SpmmFunction::apply(dense, gso, side);
 }
 
 }  // namespace
@@ -98,7 +100,7 @@ void spmm_into(const kernels::CsrView<T>& matrix, const at::Tensor& x, const at:
   if (add.defined()) args.add_stride = add.stride(1);
   const std::int64_t work =
       batch * (matrix.row_ptr[matrix.num_rows] + matrix.num_rows) * args.width;
-  const std::int64_t wanted = kPartsPerThread * at::get_num_threads();
+  const std::int64_t wanted = kPartsPerThread * num_threads();
   const std::int64_t parts = std::max<std::int64_t>(1, wanted / std::max<std::int64_t>(batch, 1));
   const T* x_data = x.data_ptr<T>();
   const T* add_data = add.defined() ? add.data_ptr<T>() : nullptr;
@@ -126,7 +128,7 @@ void multiply(const kernels::CsrView<double>& a, const double* x, std::int64_t w
   args.x = x;
   args.y = y;
   args.x_stride = args.y_stride = args.width = width;
-  const std::int64_t parts = kPartsPerThread * at::get_num_threads();
+  const std::int64_t parts = kPartsPerThread * num_threads();
   run_tasks(parts, (a.row_ptr[a.num_rows] + a.num_rows) * width, [&](std::int64_t part) {
     kernels::spmm(args, balanced_row(a, part, parts), balanced_row(a, part + 1, parts));
   });

@@ -9,7 +9,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "mpssm/kernels/spmm.h"
+#include "mpssm/ops/canonical.h"
 #include "mpssm/ops/launch.h"
+#include "mpssm/ops/linear.h"
 #include "mpssm/ops/plans.h"
 
 namespace mpssm::ops {
@@ -43,14 +45,39 @@ class StateWeight {
   /// grad += the gradient of x W, given that of the product.
   void add_gradient(const at::Tensor& x, const at::Tensor& h, at::Tensor& grad) const {
     if (w_.is_complex()) {
-      grad.add_((pairs(h) * pairs(x).conj()).sum(at::IntArrayRef{0, 1}));
+      grad.add_(pair_products(rows(x), rows(h)));
     } else {
-      grad.addmm_(rows(x).t(), rows(h));
+      grad.add_(transposed_matmul(rows(x), rows(h)));
     }
   }
 
  private:
   static at::Tensor rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
+  /// sum over rows of h conj(x), complex [C/2], added up in the order of the rows of a part, then
+  /// of the parts.
+  static at::Tensor pair_products(const at::Tensor& x, const at::Tensor& h) {
+    const RowParts parts(x.size(0));
+    const std::int64_t channels = x.size(1);
+    at::Tensor sums = at::zeros({parts.count, channels}, x.options());
+    with_real_type(x, [&](auto zero) {
+      using T = decltype(zero);
+      const T* x_data = x.data_ptr<T>();
+      const T* h_data = h.data_ptr<T>();
+      T* sums_data = sums.data_ptr<T>();
+      run_tasks(parts.count, 4 * x.numel(), [&](std::int64_t part) {
+        T* sum = sums_data + part * channels;
+        for (std::int64_t row = parts.begin(part); row < parts.end(part); ++row) {
+          const T* a = x_data + row * channels;
+          const T* b = h_data + row * channels;
+          for (std::int64_t c = 0; c < channels; c += 2) {
+            sum[c] += b[c] * a[c] + b[c + 1] * a[c + 1];
+            sum[c + 1] += b[c + 1] * a[c] - b[c] * a[c + 1];
+          }
+        }
+      });
+    });
+    return at::view_as_complex(sum_of_parts(sums).view({-1, 2}));
+  }
   static at::Tensor pairs(const at::Tensor& x) {
     return at::view_as_complex(x.unflatten(-1, {x.size(-1) / 2, 2}));
   }
@@ -207,7 +234,7 @@ struct StepwiseFunction : torch::autograd::Function<StepwiseFunction> {
     const auto tensors = context->get_saved_variables();
     const StepwiseWanted wanted{context->needs_input_grad(0), context->needs_input_grad(1),
                                 context->needs_input_grad(2), context->needs_input_grad(3)};
-    const at::Tensor grad = grads[0].contiguous();
+    const at::Tensor grad = canonical(grads[0]);
     StepwiseGradients out = with_real_type(grad, [&](auto zero) {
       return ops::backward<decltype(zero)>(shape, shape.gso, grad, tensors[0], tensors[1],
                                            tensors[2], wanted);

@@ -29,6 +29,7 @@ nn::ModelOptions model_options(const ModelConfig& config) {
   options.readout_layers = config.readout_layers;
   options.readout_activation = nn::activation_from_name(config.readout_activation);
   options.plan = ops::plan_from_name(config.plan);
+  options.operator_calls = 100;  // a training comes back to its graph at every step
   // Data decide the sizes; these two only say that such a part is wanted.
   options.num_embedded_nodes = config.node_embedding ? 1 : 0;
   options.skip_steps = config.skip ? 1 : 0;

@@ -302,8 +302,12 @@ void check(const Config& config) {
          "model.channels", "an even number with a diagonal state (channels come in pairs)",
          std::to_string(model.channels));
   expect(model.dropout < 1.0, "model.dropout", "a number in [0, 1)", toml_value(model.dropout));
-  expect(model.min_modulus <= model.max_modulus && model.max_modulus <= 1.0, "model.max_modulus",
-         "min_modulus <= max_modulus <= 1", toml_value(model.max_modulus));
+  // As nn::StateMatrix wants it: exp(-exp(nu)) reaches neither 0 nor 1.
+  expect(model.min_modulus > 0.0, "model.min_modulus", "a number above 0",
+         toml_value(model.min_modulus));
+  expect(model.min_modulus <= model.max_modulus && model.max_modulus < 1.0, "model.max_modulus",
+         "a number from model.min_modulus (" + toml_value(model.min_modulus) + ") to below 1",
+         toml_value(model.max_modulus));
   const TrainConfig& train = config.train;
   expect_one_of("train.optimiser", train.optimiser, {"adamw", "adam"});
   expect_one_of("train.schedule", train.schedule, {"constant", "plateau", "cosine"});

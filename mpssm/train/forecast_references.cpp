@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <torch/types.h>
 
+#include "mpssm/ops/linear.h"
 #include "mpssm/train/metrics.h"
 #include "mpssm/train/problems.h"
 
@@ -81,6 +83,25 @@ torch::Tensor historical_average(const data::SeriesData& data, const data::Windo
   return average;
 }
 
+/// x becomes A^-1 x for a symmetric positive definite A [n, n], which becomes its Cholesky factor.
+/// LAPACK's would depend on the threads.
+void solve_in_place(double* a, double* x, std::int64_t n) {
+  const auto dot = [&](const double* row, const double* other, std::int64_t count) {
+    return std::inner_product(row, row + count, other, 0.0);
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j <= i; ++j) {
+      const double rest = a[i * n + j] - dot(a + i * n, a + j * n, j);
+      a[i * n + j] = i == j ? std::sqrt(rest) : rest / a[j * n + j];
+    }
+    x[i] = (x[i] - dot(a + i * n, x, i)) / a[i * n + i];
+  }
+  for (std::int64_t i = n; i-- > 0;) {
+    for (std::int64_t j = i + 1; j < n; ++j) x[i] -= a[j * n + i] * x[j];
+    x[i] /= a[i * n + i];
+  }
+}
+
 /// Normal equations of a regression on the window and a constant, in double, one set per step
 /// ahead: targets may be missing at one and not at another.
 struct NormalEquations {
@@ -93,7 +114,13 @@ struct NormalEquations {
     const std::int64_t size = gram.size(1);
     torch::Tensor penalty = strength * count * torch::eye(size, torch::kDouble);
     penalty[size - 1][size - 1] = 1e-9;
-    return at::linalg_solve(gram + penalty, right).squeeze(2);
+    torch::Tensor lines = right.squeeze(2).clone();
+    const torch::Tensor matrices = (gram + penalty).contiguous();
+    for (std::int64_t h = 0; h < lines.size(0); ++h) {
+      solve_in_place(matrices.data_ptr<double>() + h * size * size,
+                     lines.data_ptr<double>() + h * size, size);
+    }
+    return lines;
   }
 };
 
@@ -107,8 +134,8 @@ NormalEquations normal_equations(const Windows& train, std::optional<float> null
     const torch::Tensor y = train.truth.select(2, h).reshape({-1, 1}).to(torch::kDouble);
     const torch::Tensor known =
         null_value ? design * (y != *null_value).to(torch::kDouble) : design;
-    gram.push_back(known.t().mm(design));
-    right.push_back(known.t().mm(y));
+    gram.push_back(ops::transposed_matmul(known, design));
+    right.push_back(ops::transposed_matmul(known, y));
   }
   return {torch::stack(gram), torch::stack(right), static_cast<double>(x.size(0))};
 }
@@ -116,7 +143,7 @@ NormalEquations normal_equations(const Windows& train, std::optional<float> null
 torch::Tensor apply_line(const torch::Tensor& seen, const torch::Tensor& weights) {
   const std::int64_t lags = seen.size(2);
   const torch::Tensor slope = weights.slice(1, 0, lags).t();  // [lags, H]
-  return (at::matmul(seen.to(torch::kDouble), slope) + weights.select(1, lags)).to(torch::kFloat);
+  return (ops::matmul(seen.to(torch::kDouble), slope) + weights.select(1, lags)).to(torch::kFloat);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -218,6 +219,30 @@ TEST(DeepLimit, SureDepthIsSure) {
       }
     }
   }
+}
+
+TEST(DeepLimit, MayBeAskedByManyThreadsAtOnce) {
+  // Components of different sizes, so that many are searched for at the same time.
+  std::vector<Graph> parts;
+  for (std::int64_t n = 3; n < 40; ++n) parts.push_back(graph::make_path(n));
+  const Graph graph = graph::make_batch(parts);
+  const DeepLimit alone(graph);
+  const DeepLimit shared(graph);
+  std::vector<double> expected;
+  for (std::int64_t i = 0; i < graph.num_nodes(); ++i) expected.push_back(alone.lambda_star(i));
+  std::vector<std::vector<double>> found(4);
+  std::vector<std::thread> threads;
+  for (auto& mine : found) {
+    threads.emplace_back([&] {
+      for (std::int64_t i = 0; i < graph.num_nodes(); ++i) mine.push_back(shared.lambda_star(i));
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& mine : found) EXPECT_EQ(mine, expected);
+  EXPECT_TRUE(shared.is_certain());
+  // Copies have looked already, and may be asked with the original.
+  const DeepLimit copy = shared;
+  EXPECT_EQ(copy.lambda_star(), shared.lambda_star());
 }
 
 TEST(DeepLimit, SaysWhyThereIsNone) {

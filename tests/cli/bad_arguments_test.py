@@ -118,6 +118,9 @@ class BadArguments(BadInput):
     def test_numbers_that_are_none_are_refused(self):
         self.refuse_usage(["train", "board:4x4", "--threads", "-1"], "--threads", "-1")
         self.refuse_usage(["train", "board:4x4", "--threads", "two"], "--threads", "two")
+        for threads in ("20000", "100000", "4294967297", "99999999999999999999"):
+            for verb in (["train", "board:4x4"], ["sensitivity", "--make", "path:5"]):
+                self.refuse_usage([*verb, "--threads", threads], "--threads", threads)
         self.refuse_usage(["train", "board:4x4", "--memory-limit", "-1"], "--memory-limit")
         self.refuse_usage(["data", "make", "board:4x4", "--out", "b.npz", "--seed", "x"], "--seed")
         for text in ("nonsense", "1,,2", "3-1", "-1", "0-99999999", "1.5"):

@@ -82,7 +82,7 @@ TYPED_TEST(Matmul, TransposedEqualsThePlainLoop) {
       std::vector<T> sum(static_cast<std::size_t>(width * width), T{1});
       MatmulTransposedArgs<T> args;
       args.left = args.right = width;
-      args.layout = layout;
+      args.x_layout = args.g_layout = layout;
       args.x = x.data();
       args.g = g.data();
       args.sum = sum.data();
@@ -96,6 +96,46 @@ TYPED_TEST(Matmul, TransposedEqualsThePlainLoop) {
                 static_cast<double>(this->at(x, layout, row, i)) * this->at(g, layout, row, j);
           }
           ASSERT_NEAR(sum[i * width + j], expected, 10 * this->kTolerance);
+        }
+      }
+    }
+  });
+}
+
+TYPED_TEST(Matmul, TransposedOfPackedRowsEqualsThePlainLoop) {
+  using T = TypeParam;
+  const auto whole = [](std::int64_t width, std::int64_t lanes) {
+    return (width + lanes - 1) / lanes * lanes;
+  };
+  for_every_target([&] {
+    for (const std::int64_t rows : {1, 97}) {
+      for (const std::int64_t left : {1, 11, 12, 30}) {
+        for (const std::int64_t right : {1, 16, 33}) {
+          const auto x = this->random(rows * left);
+          const auto g = this->random(rows * right);
+          MatmulTransposedArgs<T> args;
+          args.left = whole(left, kLeftLanes);
+          args.right = whole(right, kRightLanes);
+          std::vector<T> packed_x(static_cast<std::size_t>(rows * args.left), T{7});
+          std::vector<T> packed_g(static_cast<std::size_t>(rows * args.right), T{7});
+          std::vector<T> sum(static_cast<std::size_t>(args.left * args.right));
+          pack_rows<kLeftLanes>(x.data(), rows, left, packed_x.data());
+          pack_rows<kRightLanes>(g.data(), rows, right, packed_g.data());
+          args.x = packed_x.data();
+          args.x_layout = {kLeftLanes, rows * kLeftLanes};
+          args.g = packed_g.data();
+          args.g_layout = {kRightLanes, rows * kRightLanes};
+          args.sum = sum.data();
+          matmul_transposed(args, 0, rows);
+          for (std::int64_t i = 0; i < args.left; ++i) {
+            for (std::int64_t j = 0; j < args.right; ++j) {
+              double expected = 0.0;
+              for (std::int64_t row = 0; i < left && j < right && row < rows; ++row) {
+                expected += static_cast<double>(x[row * left + i]) * g[row * right + j];
+              }
+              ASSERT_NEAR(sum[i * args.right + j], expected, this->kTolerance);
+            }
+          }
         }
       }
     }

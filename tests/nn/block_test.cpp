@@ -10,6 +10,7 @@
 #include "mpssm/nn/diagonalise.h"
 
 #include "tests/support/tensors.h"
+#include "tests/support/threads.h"
 
 namespace mpssm::nn {
 namespace {
@@ -80,6 +81,45 @@ TEST(StateMatrix, StartsWhereItsOptionsSay) {
     EXPECT_EQ(sigma.numel(), 1000);
     EXPECT_GE(sigma.abs().min().item<float>(), 0.7999f);
     EXPECT_LE(sigma.abs().max().item<float>(), 0.9001f);
+  }
+}
+
+TEST(StateMatrix, OrthogonalStartIsTheQOfARandomMatrixForAnyNumberOfThreads) {
+  for (const std::int64_t channels : {1, 2, 24, 65, 200}) {
+    SCOPED_TRACE(channels);
+    const StateMatrixOptions options{.channels = channels, .kind = StateKind::kDense};
+    mpssm::testing::expect_same_bits([&]() -> std::vector<torch::Tensor> {
+      return {StateMatrix(options)->forward().detach().clone()};
+    });
+    torch::manual_seed(4);
+    const auto q = StateMatrix(options)->forward().detach().to(torch::kDouble);
+    EXPECT_TRUE(close(q.matmul(q.t()), torch::eye(channels, torch::kDouble), 1e-6));
+    // Q' M is upper triangular with a positive diagonal for the M that was drawn.
+    torch::manual_seed(4);
+    const auto r = q.t().matmul(torch::randn({channels, channels}).to(torch::kDouble));
+    EXPECT_LE(torch::tril(r, -1).abs().max().item<double>(), 1e-4);
+    EXPECT_GE(torch::diag(r).min().item<double>(), 0.0);
+  }
+}
+
+TEST(StateMatrix, ReadsAnyParametersAndOnMetaGivesAMetaResult) {
+  for (const StateKind kind : {StateKind::kStable, StateKind::kDiagonal, StateKind::kDense}) {
+    SCOPED_TRACE(std::string(to_string(kind)));
+    StateMatrix matrix(StateMatrixOptions{.channels = 8, .kind = kind});
+    const auto expected = matrix->forward().detach().clone();
+    // Every second number of something longer, and a sign that is not carried out.
+    const auto disguised = [](const torch::Tensor& x) {
+      return torch::_neg_view(torch::stack({-x.detach(), 0 * x.detach() + 9}, -1)).select(-1, 0);
+    };
+    for (torch::Tensor* parameter :
+         {&matrix->weight, &matrix->sigma, &matrix->nu, &matrix->theta}) {
+      if (parameter->defined()) *parameter = disguised(*parameter).requires_grad_();
+    }
+    EXPECT_TRUE(close(matrix->forward().resolve_neg(), expected, 1e-6));
+    StateMatrix on_meta(StateMatrixOptions{.channels = 8, .kind = kind});
+    on_meta->to(torch::kMeta);
+    EXPECT_TRUE(on_meta->forward().is_meta());
+    EXPECT_EQ(on_meta->forward().sizes(), expected.sizes());
   }
 }
 

@@ -7,7 +7,6 @@
 #include <torch/torch.h>
 
 #include "mpssm/kernels/simd.h"
-#include "mpssm/ops/runtime.h"
 
 #include "tests/support/gradcheck.h"
 #include "tests/support/tensors.h"
@@ -49,23 +48,6 @@ TEST(Linear, GradientsAreTheNumericOnes) {
   mpssm::testing::expect_gradients(
       [](const std::vector<torch::Tensor>& x) { return ops::linear(x[0], x[1], {}); },
       {torch::randn({3, 5}, torch::kDouble), torch::randn({4, 5}, torch::kDouble)});
-}
-
-TEST(Linear, OneAndTwoThreadsGiveTheSameBits) {
-  const auto threads = num_threads();
-  std::vector<std::vector<torch::Tensor>> results;
-  for (const int count : {1, 2}) {
-    set_num_threads(count);
-    torch::manual_seed(3);
-    auto x = torch::randn({5000, 48}).requires_grad_();
-    auto weight = torch::randn({40, 48}).requires_grad_();
-    auto bias = torch::randn({40}).requires_grad_();
-    const auto y = ops::linear(x, weight, bias);
-    y.backward(torch::randn({5000, 40}));
-    results.push_back({y.detach(), x.grad(), weight.grad(), bias.grad()});
-  }
-  set_num_threads(threads);
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(torch::equal(results[0][i], results[1][i])) << i;
 }
 
 TEST(Linear, SaysWhatIsWrong) {

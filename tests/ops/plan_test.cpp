@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "mpssm/graph/generators.h"
+#include "mpssm/graph/spectrum.h"
 
 namespace mpssm::ops {
 namespace {
@@ -36,6 +37,22 @@ TEST(Planner, PicksDiagonalOnLargeGraphsAndSpectralForManyHopsOnSmallOnes) {
             Plan::kSpectral);
   EXPECT_EQ(choose_plan(small(), {.num_steps = 3, .channels = 32, .diagonal = true}),
             Plan::kDiagonal);
+}
+
+TEST(Planner, DecomposesAnOperatorForOneCallOnlyWhereThatCallPaysForIt) {
+  // 16 hops on 100 nodes: some tens of microseconds, a decomposition takes milliseconds.
+  PlanQuery query{.num_steps = 17, .channels = 32, .diagonal = true};
+  EXPECT_EQ(choose_plan(small(), query), Plan::kDiagonal);
+  query.operator_calls = 1000;
+  EXPECT_EQ(choose_plan(small(), query), Plan::kSpectral);
+}
+
+TEST(Planner, DoesNotDependOnWhatWasCalledBefore) {
+  const graph::Gso gso = small();
+  const PlanQuery query{.num_steps = 17, .channels = 32, .diagonal = true};
+  const Plan before = choose_plan(gso, query);
+  graph::eigen_basis(gso);
+  EXPECT_EQ(choose_plan(gso, query), before);
 }
 
 TEST(Planner, NeverPicksAPlanThatCannotRun) {

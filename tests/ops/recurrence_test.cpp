@@ -12,7 +12,6 @@
 #include "mpssm/graph/generators.h"
 #include "mpssm/kernels/simd.h"
 #include "mpssm/ops/reference.h"
-#include "mpssm/ops/runtime.h"
 
 #include "tests/support/gradcheck.h"
 #include "tests/support/operators.h"
@@ -320,36 +319,50 @@ TEST(Recurrence, ResultsCanBeChangedInPlaceAndStillDifferentiated) {
   }
 }
 
-TEST(Recurrence, OneAndTwoThreadsGiveTheSameBits) {
-  const auto gso = graph::make_gso(graph::make_random_connected(3000, 5000, 3));
-  const auto threads = num_threads();
-  for (const Case& each : all_cases()) {
-    // The eigenbasis of 3000 nodes takes a minute; 300 are enough to have several tasks.
-    const auto op = each.plan == Plan::kSpectral
-                        ? graph::make_gso(graph::make_random_connected(300, 500, 3))
-                        : gso;
-    SCOPED_TRACE(describe(each));
-    const std::int64_t n = op.num_nodes();
-    const std::int64_t steps = 9;
-    std::vector<std::vector<torch::Tensor>> results;
-    for (const int count : {1, 2}) {
-      set_num_threads(count);
-      torch::manual_seed(12);
-      auto u = each.input == Input::kStatic ? torch::randn({n, 64}) : torch::randn({steps, n, 64});
-      auto w = is_diagonal(each.plan) ? random_sigma(32, torch::kFloat)
-                                      : random_dense_w(64, torch::kFloat);
-      auto initial = torch::randn({n, 64});
-      u.requires_grad_();
-      w.requires_grad_();
-      const auto out = run(each, op, u, w, steps, initial, each.plan);
-      out.square().sum().backward();
-      results.push_back({out.detach(), u.grad(), w.grad()});
-    }
-    for (std::size_t i = 0; i < 3; ++i) {
-      EXPECT_TRUE(torch::equal(results[0][i], results[1][i])) << "result " << i;
+/// Gradients of a sum of squares, and the output.
+std::vector<torch::Tensor> trained(const graph::Gso& gso, const torch::Tensor& u,
+                                   const torch::Tensor& w, std::int64_t steps,
+                                   const RecurrenceOptions& options) {
+  auto leaf = u.detach().clone().requires_grad_();
+  auto weight = w.detach().clone().requires_grad_();
+  const auto out = recurrence_static(gso, leaf, {weight}, steps, options).output;
+  auto results = torch::autograd::grad({out.square().sum()}, {leaf, weight});
+  results.push_back(out.detach());
+  return results;
+}
+
+TEST(Recurrence, DoublingStaysFiniteWhereThePowersOfWOrALeaveTheirRange) {
+  torch::manual_seed(13);
+  const auto pattern = graph::make_gso(graph::make_random_connected(30, 60, 2));
+  const auto scaled = [&](double factor) {
+    std::vector<double> values(pattern.values<double>().begin(), pattern.values<double>().end());
+    for (double& value : values) value *= factor;
+    return pattern.with_values(values);
+  };
+  const auto u = torch::randn({30, 16});
+  const auto initial = torch::randn({30, 16});
+  const auto w = random_dense_w(16, torch::kFloat);
+  // 20^40 is beyond a float and 20^20 beyond what its inverse may have for company.
+  for (const double factor : {20.0, 1.0 / 20.0}) {
+    for (const std::int64_t steps : {24, 41, 90}) {
+      for (const bool starts : {false, true}) {
+        SCOPED_TRACE(std::to_string(factor) + ", " + std::to_string(steps) + " steps" +
+                     (starts ? ", from X(0)" : ""));
+        const auto gso = scaled(1.0 / factor);
+        RecurrenceOptions options{.plan = Plan::kReference,
+                                  .initial = starts ? initial : torch::Tensor()};
+        const auto expected = trained(gso, u, factor * w, steps, options);
+        options.plan = Plan::kDoubling;
+        const auto actual = trained(gso, u, factor * w, steps, options);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          EXPECT_TRUE(close(actual[i], expected[i], 1e-4)) << "result " << i;
+        }
+        const torch::NoGradGuard no_grad;
+        EXPECT_TRUE(close(recurrence_static(gso, u, {factor * w}, steps, options).output,
+                          expected.back(), 1e-4));
+      }
     }
   }
-  set_num_threads(threads);
 }
 
 TEST(Recurrence, TheChosenPlanGivesTheReference) {
