@@ -12,6 +12,7 @@
 #include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
 #include "mpssm/io/error.h"
+#include "mpssm/io/json_text.h"
 
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -58,7 +59,7 @@ int list(const Options& options) {
   rows.push_back({"properties:TASK[:N]", "", "log10_mse", "yes",
                   "graphs and their diameter, sssp, eccentricity or laplacian, built in"});
   print(table(rows));
-  if (options.json) print(json.dump());
+  if (options.json) print(io::json_text(json));
   return 0;
 }
 
@@ -129,7 +130,7 @@ int info(const Options& options) {
     nlohmann::ordered_json json;
     for (const auto& row : rows) json[row[0]] = row[1];
     json["protocol"] = dataset.protocol;
-    print(json.dump());
+    print(io::json_text(json));
   }
   return 0;
 }

@@ -5,8 +5,8 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
+#include "mpssm/io/error.h"
 #include "mpssm/train/experiment.h"
 
 #include "cli/terminal.h"
@@ -17,8 +17,8 @@ namespace {
 
 struct Options {
   std::string run;
-  std::string data;
-  std::string part = "test";
+  OtherData data;
+  std::string part;  // empty: test
   std::filesystem::path data_dir;
   bool json = false;
 };
@@ -27,24 +27,33 @@ constexpr const char* kFooter = R"(
 Examples:
   mpssm evaluate runs/mine                     on the test part it was not trained on
   mpssm evaluate runs/mine --part val --json
-  mpssm evaluate runs/mine otherfolder/        on new labelled data of the same columns)";
+  mpssm evaluate runs/mine --data otherfolder/   on other labelled data of the same columns
+
+Data that have changed since the training are refused: nothing is standardised, numbered or split
+anew. Given as --data they are scored as new data, with the columns and classes that the model has
+learned, under the heading "labelled": nodes of the training may be among them.)";
 
 int run(const Options& options) {
   const train::Experiment experiment =
-      train::reopen(options.run, options.data_dir,
-                    options.data.empty() ? std::nullopt : std::optional<std::string>(options.data));
-  const data::Part part = options.part == "train" ? data::Part::kTrain
-                          : options.part == "val" ? data::Part::kVal
-                                                  : data::Part::kTest;
+      train::reopen(options.run, {.data_dir = options.data_dir, .new_data = options.data.chosen()});
+  for (const std::string& note : experiment.dataset->notes) say("note: " + note);
+  const bool is_new = experiment.dataset->is_new;
+  if (is_new && !options.part.empty()) {
+    throw io::InputError("--part: data that the model was not trained on have no parts");
+  }
+  const std::string part_name = is_new ? "labelled" : options.part.empty() ? "test" : options.part;
+  const data::Part part = part_name == "train" ? data::Part::kTrain
+                          : part_name == "val" ? data::Part::kVal
+                                               : data::Part::kTest;
   const train::Metrics metrics = train::evaluate(experiment, part);
-  std::vector<std::vector<std::string>> rows = {{"metric", options.part}};
+  std::vector<std::vector<std::string>> rows = {{"metric", part_name}};
   for (const auto& [name, value] : metrics) rows.push_back({name, text("%.4f", value)});
   print(experiment.dataset->name + ": " + experiment.dataset->protocol);
   print(table(rows));
   if (options.json) {
     print(nlohmann::ordered_json{{"run", options.run},
                                  {"dataset", experiment.dataset->name},
-                                 {"part", options.part},
+                                 {"part", part_name},
                                  {"metrics", metrics}}
               .dump());
   }
@@ -57,8 +66,8 @@ void add_evaluate(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("evaluate", "Metrics of a trained model");
   verb->add_option("run", options->run, "run folder or model.safetensors")->required();
-  verb->add_option("data", options->data, "other data of the same kind (default: its own)");
-  verb->add_option("--part", options->part, "train, val or test")
+  options->data.add_to(*verb);
+  verb->add_option("--part", options->part, "train, val or test (default)")
       ->check(CLI::IsMember({"train", "val", "test"}));
   verb->add_option("--data-dir", options->data_dir, "folder to look for registered files first");
   verb->add_flag("--json", options->json, "the last line of stdout is one JSON object");

@@ -42,6 +42,9 @@ std::string draw_curve(const GraphQuestion& question, report::CurvePicture pictu
   picture.y_label = "sensitivity S(tau)";
   picture.log_x = question.taus.back() > kManyHops && question.taus.front() > 0;
   picture.log_y = true;
+  if (question.is_pair() && analysis::hops_to(question.gso, question.target)[question.source] < 0) {
+    picture.title += ": no way, S is 0";
+  }
   return report::curve_svg(picture);
 }
 

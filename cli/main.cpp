@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // mpssm: train, evaluate, use and analyse message-passing state-space models from a command line.
+// launch.cpp loads this and calls mpssm_main().
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
@@ -56,6 +57,13 @@ int run(int argc, char** argv) {
   mpssm::cli::add_tune(app, action);
   mpssm::cli::add_sensitivity(app, action);
   mpssm::cli::add_reproduce(app, action);
+  // Paths and names go into records and models, which are UTF-8: said now, not after the work.
+  for (int i = 1; i < argc; ++i) {
+    if (mpssm::io::is_utf8(argv[i])) continue;
+    mpssm::cli::say("mpssm: expected arguments in UTF-8, got '" + mpssm::io::printable(argv[i]) +
+                    "'; rename the file or folder");
+    return 2;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -79,7 +87,7 @@ void keep_freed_memory() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+extern "C" int mpssm_main(int argc, char** argv) {
   keep_freed_memory();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit is an error like any other
   try {

@@ -2,6 +2,7 @@
 // One pair of nodes with its limit, bounds and depth; or what one node sends or hears.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "mpssm/io/error.h"
@@ -74,8 +75,18 @@ void draw_pair(const GraphQuestion& question, const std::vector<double>& values,
     }
     answer.curve.curves.push_back(std::move(limit));
   }
-  if (!bounds.lower.empty()) {
-    answer.curve.bands.push_back({"bound by lambda*", x, bounds.lower, bounds.upper});
+  if (bounds.lower.empty()) return;
+  // Both edges only where the lower one says something: down to zero the band would be a box over
+  // the whole picture.
+  const std::string name = "bound by lambda*";
+  report::Band band{name, x, bounds.lower, bounds.upper};
+  for (double& lower : band.lower) {
+    if (lower == 0.0) lower = std::numeric_limits<double>::quiet_NaN();
+  }
+  answer.curve.curves.push_back({name, x, bounds.upper, LineStyle::kDotted});
+  const auto says_something = [](double lower) { return !std::isnan(lower); };
+  if (std::any_of(band.lower.begin(), band.lower.end(), says_something)) {
+    answer.curve.bands.push_back(std::move(band));
   }
 }
 

@@ -4,10 +4,10 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdio>
+#include <fstream>
 #include <memory>
-#include <optional>
-
-#include <torch/types.h>
+#include <string>
+#include <utility>
 
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
@@ -21,7 +21,7 @@ namespace {
 
 struct Options {
   std::string run;
-  std::string data;
+  OtherData data;
   std::string out;
   std::filesystem::path data_dir;
 };
@@ -29,26 +29,28 @@ struct Options {
 constexpr const char* kFooter = R"(
 Examples:
   mpssm predict runs/mine                        every node of the training graph, to stdout
-  mpssm predict runs/mine newfolder/ --out p.csv   a new graph with the same columns
-  mpssm predict runs/traffic new_series.npz      the steps that follow the end of a series
+  mpssm predict runs/mine --data newfolder/ --out p.csv   a new graph with the same columns
+  mpssm predict runs/traffic --data new.npz      the steps that follow the end of a series
 
 One line per node (or graph, or node and steps ahead), with id and probabilities.)";
 
+/// Predictions may replace earlier ones, nothing else: a typing error must not cost a table.
+void check_replaceable(const std::string& path, std::string_view new_content) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line)) return;
+  if (line == new_content.substr(0, new_content.find('\n'))) return;
+  throw io::InputError(path +
+                       ": is there already and holds no such predictions (its first line is '" +
+                       io::printable(line, 60) + "'); choose another --out");
+}
+
 int run(const Options& options) {
-  const torch::NoGradGuard no_grad;
-  const bool is_new = !options.data.empty();
-  train::Experiment experiment =
-      train::reopen(options.run, options.data_dir,
-                    is_new ? std::optional<std::string>(options.data) : std::nullopt);
+  const train::Experiment experiment = train::reopen(
+      options.run,
+      {.data_dir = options.data_dir, .new_data = options.data.chosen(), .skip_new_classes = true});
   for (const std::string& note : experiment.dataset->notes) say("note: " + note);
-  const auto produce = [&](const io::Sink& sink) {
-    if (experiment.dataset->task == data::Task::kForecast) {
-      train::write_forecast(*experiment.dataset, experiment.config,
-                            experiment.problem->preprocessing(), *experiment.model.module, sink);
-    } else {
-      experiment.problem->write_predictions(*experiment.model.module, sink);
-    }
-  };
+  const auto produce = [&](const io::Sink& sink) { train::write_predictions(experiment, sink); };
   if (options.out.empty() || options.out == "-") {
     produce([](std::string_view piece) {
       if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size()) {
@@ -57,7 +59,13 @@ int run(const Options& options) {
     });
     return 0;
   }
-  io::write_file(options.out, produce);
+  io::write_file(options.out, [&](const io::Sink& sink) {
+    bool is_first = true;
+    produce([&](std::string_view piece) {
+      if (std::exchange(is_first, false)) check_replaceable(options.out, piece);
+      sink(piece);
+    });
+  });
   say("wrote " + options.out);
   return 0;
 }
@@ -68,7 +76,7 @@ void add_predict(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("predict", "Predictions of a trained model, as CSV");
   verb->add_option("run", options->run, "run folder or model.safetensors")->required();
-  verb->add_option("data", options->data, "other data of the same kind (default: its own)");
+  options->data.add_to(*verb);
   verb->add_option("--out", options->out, "file to write (default: stdout)")->type_name("FILE");
   verb->add_option("--data-dir", options->data_dir, "folder to look for registered files first");
   verb->footer(kFooter);

@@ -17,7 +17,6 @@
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
 #include "mpssm/ops/runtime.h"
-#include "mpssm/version.h"
 
 #include "cli/terminal.h"
 #include "cli/training.h"
@@ -53,26 +52,6 @@ Examples:
 Experiments: gpp ablation hetero temporal traffic lrgb runtime figure. A finished row is recorded in
 results/ and not run again; its runs are folders under runs/reproduce/.)";
 
-/// The version, and the commit if this is run in a checkout.
-std::string code_version() {
-  std::string version = kVersion;
-  try {
-    constexpr std::int64_t kMaxBytes = 1 << 10;
-    const fs::path git = ".git";
-    std::string head = io::read_file(git / "HEAD", kMaxBytes);
-    const std::string prefix = "ref: ";
-    if (head.starts_with(prefix)) {
-      head = io::read_file(git / head.substr(prefix.size(), head.find('\n') - prefix.size()),
-                           kMaxBytes);
-    }
-    constexpr std::size_t kShort = 9;
-    version += "+" + head.substr(0, kShort);
-  } catch (const io::InputError&) {
-    // No checkout, or packed references: the version alone has to do.
-  }
-  return version;
-}
-
 bool is_absent(const std::string& dataset, const fs::path& data_dir) {
   data::LoadOptions load;
   load.data_dir = data_dir;
@@ -101,10 +80,17 @@ std::vector<double> history_of(const fs::path& run, const std::string& name) {
   return values;
 }
 
+fs::path refit_of(const fs::path& run) { return run.string() + "-refit"; }
+
+bool is_finished(const fs::path& run, const ReproduceRow& row) {
+  return fs::exists(run / "record.json") &&
+         (!row.refit || fs::exists(refit_of(run) / "record.json"));
+}
+
 /// Trains `selected`'s run again with the validation part; false: interrupted.
 bool refit(const train::Config& config, const fs::path& selected, const Options& options,
            const ReproduceRow& row, RunValue& value) {
-  const fs::path run = selected.string() + "-refit";
+  const fs::path run = refit_of(selected);
   train::Config with_validation = config;
   with_validation.train.on_validation = true;
   if (!train_once(with_validation,
@@ -154,6 +140,7 @@ std::optional<RowResult> run_row(const ReproduceExperiment& experiment, const Re
     config.data.split = split;
     const fs::path run = folder / text("split-%lld-seed-%lld", static_cast<long long>(split),
                                        static_cast<long long>(seed));
+    const Provenance code = provenance_of(run, is_finished(run, row));
     const auto record = train_once(
         config, {.folder = run, .data_dir = options.data_dir, .resume = fs::exists(run)});
     if (!record) return {};
@@ -164,10 +151,12 @@ std::optional<RowResult> run_row(const ReproduceExperiment& experiment, const Re
     RunValue value{.seed = seed,
                    .split = split,
                    .value = test.at(row.metric),
+                   .validation = record->metrics.at("val").at(row.metric),
                    .best_step = record->best_step,
                    .steps = record->steps,
                    .seconds = record->seconds,
-                   .peak_mib = record->peak_mib};
+                   .peak_mib = record->peak_mib,
+                   .code = code};
     for (const std::string& metric : row.also) value.also[metric] = test.at(metric);
     if (!row.raw_metric.empty()) value.raw = test.at(row.raw_metric);
     if (row.refit && !refit(config, run, options, row, value)) return {};

@@ -10,9 +10,21 @@
 #include <string_view>
 #include <vector>
 
+#include "mpssm/report/interval.h"
 #include "mpssm/report/run_record.h"
 
+#include "cli/provenance.h"
+
 namespace mpssm::cli {
+
+/// A printed number of the paper.
+struct Printed {
+  std::string name;  ///< of the model
+  double value = 0.0;
+  double std = 0.0;       ///< over `runs`
+  std::int64_t runs = 0;  ///< 0: no deviation is printed, the number is taken as exact
+  bool raw = false;       ///< on raw labels, where ours are divided by label_max
+};
 
 /// A number of the paper and how we run for it; from configs/reproduce/*.toml.
 struct ReproduceRow {
@@ -29,9 +41,10 @@ struct ReproduceRow {
   /// validation chose before, and the best test value over all epochs, as some papers print.
   bool refit = false;
   bool comparable = true;  ///< whether the printed number was had in the same way
-  std::optional<double> paper;
-  std::string best;  ///< the best model of the paper's table and its number
-  std::optional<double> aim;
+  std::string unfair;      ///< help that the printed number did not have, in two words; empty: none
+  double label_max = 1.0;  ///< the largest training label, by which ours are divided
+  std::optional<Printed> paper;  ///< MP-SSM, or a rung of the ladder
+  std::vector<Printed> others;   ///< the best other models of the paper's table
   std::vector<std::int64_t> seeds = {0};
   std::int64_t splits = 1;
   std::vector<std::string> settings;
@@ -57,6 +70,7 @@ struct RunValue {
   std::int64_t seed = 0;
   std::int64_t split = 0;
   double value = 0.0;  ///< test, selected on validation; in the unit of the metric, not scaled
+  std::optional<double> validation = {};  ///< the same of the validation part
   std::map<std::string, double> also = {};
   std::optional<double> raw = {};
   std::optional<double> refit = {};
@@ -65,6 +79,7 @@ struct RunValue {
   std::int64_t steps = 0;
   double seconds = 0.0;
   double peak_mib = 0.0;
+  Provenance code = {};
 };
 
 /// A finished row, as kept in results/<experiment>-<row>.json.
@@ -74,8 +89,9 @@ struct RowResult {
   std::string dataset;
   std::string metric;
   std::string protocol;
-  std::string config;  ///< TOML of the first run, whole
-  std::string version;
+  std::string config;   ///< TOML of the first run, whole; others differ in seed and split alone
+  std::string version;  ///< of the program that wrote it
+  bool version_matches = true;  ///< false: settings or numbers are not those of that version
   std::int64_t parameters = 0;
   std::int64_t planned = 0;  ///< runs of the whole protocol
   std::vector<RunValue> runs;
@@ -88,9 +104,13 @@ void write_result(const std::filesystem::path& path, const RowResult& result);
 /// nullopt: there is no such file. Throws io::InputError if it is damaged.
 std::optional<RowResult> read_result(const std::filesystem::path& path);
 
+/// A printed number on our scale: log10(mse) of labels divided by row.label_max.
+double on_our_scale(const ReproduceRow& row, const Printed& printed);
+
 /// "0.9795 ± 0.0012 (10 of 10)"; scaled.
 std::string ours_of(const ReproduceRow& row, const RowResult& result);
-/// Ours against the printed number and the aim, in words.
+/// Ours against the printed numbers: differences with their 95 % intervals, in words. None for a
+/// row of fewer runs than its protocol, or with a help that the printed number did not have.
 std::string verdict_of(const ReproduceRow& row, const RowResult& result);
 
 /// The table of an experiment for people; rows without a result say so.

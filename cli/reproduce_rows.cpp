@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From configs/reproduce/*.toml to rows. The files are compiled in; a mistake in one is ours, and
 // the tests read them all.
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -18,13 +19,44 @@ constexpr std::array kNames = {"gpp", "ablation", "hetero", "temporal", "traffic
   throw std::logic_error("configs/reproduce/" + where + ": " + what);
 }
 
+std::vector<Printed> printed_of(const toml::array& array, const std::string& where) {
+  std::vector<Printed> result;
+  for (const auto& node : array) {
+    Printed printed;
+    for (const auto& [key, value] : *node.as_table()) {
+      const std::string_view name = key.str();
+      if (name == "name") {
+        printed.name = value.value<std::string>().value();
+      } else if (name == "value") {
+        printed.value = value.value<double>().value();
+      } else if (name == "std") {
+        printed.std = value.value<double>().value();
+      } else if (name == "raw") {
+        printed.raw = value.value<bool>().value();
+      } else {
+        fail(where, "unknown key '" + std::string(name) + "'");
+      }
+    }
+    result.push_back(std::move(printed));
+  }
+  return result;
+}
+
 /// Takes over what the table says; keys of the experiment are defaults for its rows.
 void apply(const toml::table& table, const std::string& where, ReproduceRow& row) {
   for (const auto& [key, node] : table) {
     const std::string_view name = key.str();
     const auto text = [&](std::string& to) { to = node.value<std::string>().value(); };
     const auto number = [&] { return node.value<double>().value(); };
-    if (name == "row" || name == "title" || name == "source" || name == "like") continue;
+    const auto paper = [&]() -> Printed& {
+      if (!row.paper) row.paper = Printed{.name = "MP-SSM"};
+      return *row.paper;
+    };
+    // The last one is for the experiment, see parse().
+    if (name == "row" || name == "title" || name == "source" || name == "like" ||
+        name == "paper_runs") {
+      continue;
+    }
     if (name == "name") {
       text(row.name);
     } else if (name == "dataset") {
@@ -37,14 +69,20 @@ void apply(const toml::table& table, const std::string& where, ReproduceRow& row
       text(row.metric);
     } else if (name == "raw_metric") {
       text(row.raw_metric);
-    } else if (name == "best") {
-      text(row.best);
+    } else if (name == "unfair") {
+      text(row.unfair);
     } else if (name == "scale") {
       row.scale = number();
     } else if (name == "paper") {
-      row.paper = number();
-    } else if (name == "aim") {
-      row.aim = number();
+      paper().value = number();
+    } else if (name == "paper_std") {
+      paper().std = number();
+    } else if (name == "paper_raw") {
+      paper().raw = node.value<bool>().value();
+    } else if (name == "others") {
+      row.others = printed_of(*node.as_array(), where);
+    } else if (name == "label_max") {
+      row.label_max = number();
     } else if (name == "lower_is_better") {
       row.lower_is_better = node.value<bool>().value();
     } else if (name == "comparable") {
@@ -85,6 +123,11 @@ ReproduceExperiment parse(const std::string& name) {
       row = *model;
     }
     apply(entry, name, row);
+    const auto runs = table["paper_runs"].value<std::int64_t>().value_or(0);
+    if (row.paper && row.paper->std > 0.0) row.paper->runs = runs;
+    for (Printed& other : row.others) {
+      if (other.std > 0.0) other.runs = runs;
+    }
     experiment.rows.push_back(std::move(row));
   }
   return experiment;

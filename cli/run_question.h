@@ -10,6 +10,7 @@
 #include "mpssm/data/bare_graph.h"
 #include "mpssm/nn/model.h"
 #include "mpssm/train/experiment.h"
+#include "mpssm/train/problem.h"
 
 #include "cli/sensitivity.h"
 

@@ -113,7 +113,7 @@ bool OpenRun::is_graph_level() const {
 
 OpenRun open_run(const std::string& path, const SensitivityOptions& options) {
   OpenRun run{.name = std::filesystem::path(path).lexically_normal().string(),
-              .experiment = train::reopen(path, options.data_dir),
+              .experiment = train::reopen(path, {.data_dir = options.data_dir}),
               .sample = {},
               .bare = {}};
   const data::Dataset& dataset = *run.experiment.dataset;

@@ -14,6 +14,7 @@
 #include "mpssm/graph/named.h"
 #include "mpssm/io/csv.h"
 #include "mpssm/io/error.h"
+#include "mpssm/io/json_text.h"
 #include "mpssm/ops/runtime.h"
 
 #include "cli/terminal.h"
@@ -167,7 +168,7 @@ void Answer::table(const std::vector<std::vector<std::string>>& rows, const std:
 
 void Answer::print(bool as_json) const {
   if (as_json) {
-    cli::print(json.dump());
+    cli::print(io::json_text(json));
   } else {
     std::fputs(lines.c_str(), stdout);
   }

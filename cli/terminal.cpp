@@ -21,6 +21,10 @@ volatile std::sig_atomic_t interrupts = 0;
 extern "C" void on_interrupt(int signal) {
   interrupts = interrupts + 1;
   std::signal(signal, SIG_DFL);
+  // At once, since a step may take minutes; only write() is allowed in here.
+  constexpr std::string_view kText =
+      "\nmpssm: will save and stop after this step; a second signal stops at once\n";
+  [[maybe_unused]] const ssize_t count = write(STDERR_FILENO, kText.data(), kText.size());
 }
 
 std::size_t terminal_width() {
@@ -148,6 +152,8 @@ void Meter::update(double share_done) {
 void catch_interrupts() {
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
+  // Not under nohup, which has it ignored.
+  if (std::signal(SIGHUP, on_interrupt) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 
 bool was_interrupted() { return interrupts > 0; }

@@ -69,8 +69,8 @@ class Meter {
   StatusLine line_;
 };
 
-/// From now on Ctrl-C and SIGTERM ask for a stop instead of ending the program; a second one ends
-/// it.
+/// From now on Ctrl-C, SIGTERM and SIGHUP ask for a stop instead of ending the program, which is
+/// said at once; a second one ends it.
 void catch_interrupts();
 bool was_interrupted();
 

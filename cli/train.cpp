@@ -182,7 +182,7 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("--seeds", options->seeds, "several seeds, e.g. 0-3 or 1,5")->type_name("LIST");
   verb->add_option("--splits", options->splits, "several splits, e.g. 0-9")->type_name("LIST");
   verb->add_flag("--json", options->json, "the last line of stdout is one JSON object");
-  verb->add_flag("--quiet", options->quiet, "no progress");
+  verb->add_flag("--quiet", options->quiet, "no progress (warnings stay)");
   verb->add_flag("--keys", options->keys, "list all settings and leave");
   verb->footer(kFooter);
   verb->callback([options, &action] { action = [options] { return run(*options); }; });

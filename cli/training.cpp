@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/training.h"
 
-#include <fstream>
-
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
+#include "mpssm/train/available_memory.h"
 #include "mpssm/train/metrics.h"
 
 #include "cli/board.h"
@@ -15,21 +14,9 @@ namespace {
 
 constexpr double kMib = 1024.0 * 1024.0;
 
-/// Memory that could be had now, in MiB; 0 if the system does not say.
-double available_mib() {
-  std::ifstream meminfo("/proc/meminfo");
-  std::string key;
-  double kib = 0.0;
-  while (meminfo >> key >> kib) {
-    if (key == "MemAvailable:") return kib / 1024.0;
-    meminfo.ignore(100, '\n');
-  }
-  return 0.0;
-}
-
 void check_memory(double bytes, std::int64_t limit_mib) {
   const double wanted = bytes / kMib;
-  const double limit = limit_mib > 0 ? static_cast<double>(limit_mib) : available_mib();
+  const double limit = limit_mib > 0 ? static_cast<double>(limit_mib) : train::available_mib();
   if (limit > 0.0 && wanted > limit) {
     throw io::InputError(
         text("a training step needs about %.0f MiB, the limit is %.0f MiB; lower model.channels, "
@@ -40,7 +27,6 @@ void check_memory(double bytes, std::int64_t limit_mib) {
 
 void introduce(const train::Experiment& experiment, const std::filesystem::path& folder) {
   const data::Dataset& dataset = *experiment.dataset;
-  for (const std::string& note : dataset.notes) say("note: " + note);
   say(dataset.name + ": " + dataset.protocol);
   say(text("%s with %lld parameters, about %.0f MiB per step; run folder %s",
            experiment.config.model.kind.c_str(),
@@ -83,9 +69,14 @@ std::optional<report::RunRecord> train_once(const train::Config& config,
   constexpr double kBytesPerWeight = 5 * 4;
   check_memory(kBytesPerWeight * static_cast<double>(train::least_parameters(config)),
                options.memory_limit_mib);
-  train::Experiment experiment = train::set_up(config, options.data_dir);
+  // First of all: whoever writes into this folder must not notice that we were here.
+  const train::RunFolder folder(options.folder, options.resume);
+  const auto pins =
+      options.resume ? train::read_pins(options.folder) : std::optional<train::DataPins>();
+  const bool goes_on = pins && std::filesystem::exists(options.folder / "config.toml");
+  train::Experiment experiment =
+      train::set_up(config, options.data_dir, goes_on ? &*pins : nullptr);
   check_memory(static_cast<double>(experiment.model.training_bytes), options.memory_limit_mib);
-  const bool goes_on = options.resume && std::filesystem::exists(options.folder / "config.toml");
   if (goes_on) {
     const std::string difference =
         first_difference(read_run_config(options.folder), experiment.config);
@@ -94,15 +85,16 @@ std::optional<report::RunRecord> train_once(const train::Config& config,
                            difference + "; another --out starts anew");
     }
   }
+  for (const std::string& note : experiment.dataset->notes) say("note: " + note);
   if (!options.quiet) introduce(experiment, options.folder);
   ProgressLine progress(experiment.metric, options.quiet);
-  train::RunOptions run{.folder = options.folder, .resume = goes_on};
-  run.hooks.on_step = [&](const train::Progress& now) { progress.update(now); };
-  run.hooks.should_stop = was_interrupted;
-  const std::optional<report::RunRecord> record = train::run(experiment, run);
+  const std::optional<report::RunRecord> record =
+      train::run(experiment, folder, goes_on,
+                 {.on_step = [&](const train::Progress& now) { progress.update(now); },
+                  .should_stop = was_interrupted});
   progress.finish();
   if (!record) {
-    say("stopped; the state is saved, go on with: mpssm train " + options.folder.string() +
+    say("mpssm: stopped; the state is saved, go on with: mpssm train " + options.folder.string() +
         " --resume");
     return record;
   }

@@ -13,6 +13,7 @@
 #include "mpssm/io/csv.h"
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
+#include "mpssm/io/json_text.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/train/metrics.h"
 #include "mpssm/train/search.h"
@@ -136,13 +137,12 @@ int run(const Options& options) {
   print(text("its test %s %.4f ± %.4f (%lld runs)", metric.c_str(), test.mean, test.std,
              static_cast<long long>(test.count)));
   if (options.json) {
-    print(nlohmann::ordered_json{{"run", folder.string()},
-                                 {"metric", metric},
-                                 {"best", best.settings},
-                                 {"val", best.mean()},
-                                 {"test", test.mean},
-                                 {"trials", trials.size()}}
-              .dump());
+    print(io::json_text(nlohmann::ordered_json{{"run", folder.string()},
+                                               {"metric", metric},
+                                               {"best", best.settings},
+                                               {"val", best.mean()},
+                                               {"test", test.mean},
+                                               {"trials", trials.size()}}));
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <CLI/Validators.hpp>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,17 @@ struct ConfigOptions {
 void add_config_options(CLI::App& verb, ConfigOptions& options);
 /// Defaults, then the dataset's preset, then the files, then the settings.
 train::Config make_config(const ConfigOptions& options);
+
+/// Data to apply a trained model to in place of its own: `RUN DATA` or `RUN --data DATA`.
+struct OtherData {
+  void add_to(CLI::App& verb) {
+    verb.add_option("--data,data", name, "other data of the same kind (default: its own)");
+  }
+  std::optional<std::string> chosen() const {
+    return name.empty() ? std::nullopt : std::optional(name);
+  }
+  std::string name;
+};
 
 /// Whose settings a dataset starts from: its own, or those of its family ("board" for
 /// "board:50x50", "traffic" for "pems-bay").

@@ -22,13 +22,16 @@ namespace fs = std::filesystem;
 
 BareGraph read_edges_alone(const io::CsvTable& table, const LoadOptions& options) {
   CollectedGraph collected = collect_graph(table, options);
-  return {.graph = std::move(collected.graph), .node_ids = std::move(collected.node_ids)};
+  return {.graph = std::move(collected.graph),
+          .node_ids = std::move(collected.node_ids),
+          .notes = std::move(collected.notes)};
 }
 
 BareGraph read_tables(const io::CsvTable& nodes, const fs::path& edges,
                       const LoadOptions& options) {
   const std::size_t id_column = need_column(nodes, "id", "");
-  BareGraph result{.graph = read_graph(edges, index_ids(nodes, id_column), options)};
+  BareGraph result;
+  result.graph = read_graph(edges, index_ids(nodes, id_column), options, result.notes);
   for (const auto& row : nodes.rows) result.node_ids.push_back(row[id_column]);
   return result;
 }

@@ -118,13 +118,20 @@ struct WindowSplit {
 /// There are T - lags - horizon + 1 windows. Throws io::InputError if a part would be empty.
 WindowSplit window_split(const SeriesData& series);
 
+/// A file that a dataset was read from, and what it held.
+struct InputFile {
+  std::string path = {};
+  std::string sha256 = {};
+};
+
 struct Dataset {
   std::string name = {};
   Task task = Task::kNodeBinary;
   std::string metric = {};    ///< the one that models are selected by: see train/metrics.h
   std::string protocol = {};  ///< split, label scale, mask, selection, in one line for people
   std::string source = {};    ///< file(s) read, or how it was made
-  bool is_new = false;        ///< read for a trained model: labels may be absent
+  std::vector<InputFile> files = {};    ///< none for built-in data
+  bool is_new = false;                  ///< read for a trained model: labels may be absent
   std::vector<std::string> notes = {};  ///< what a user should know, one line each
   std::variant<NodeData, GraphsData, SeriesData> content = {};
 };

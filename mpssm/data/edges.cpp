@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
+#include "mpssm/io/csv.h"
 #include "mpssm/io/error.h"
 
 namespace mpssm::data {
@@ -51,8 +53,9 @@ std::vector<Pair> collect_pairs(const graph::EdgeList& edges) {
 
 // Doubles stay what they are, so that a saved graph comes back the same.
 std::vector<double> read_weights(const io::Npz& npz, std::int64_t count) {
-  const io::Array array = npz.read("weights");
-  if (array.dtype == io::DType::kFloat64 && array.shape == std::vector<std::int64_t>{count}) {
+  const io::ArrayHeader header = npz.header("weights");
+  if (header.dtype == io::DType::kFloat64 && header.shape == std::vector<std::int64_t>{count}) {
+    const io::Array array = npz.read("weights");
     std::vector<double> weights(static_cast<std::size_t>(count));
     std::memcpy(weights.data(), array.bytes.data(), array.bytes.size());
     return weights;  // Graph::from_edges refuses what is not finite
@@ -61,14 +64,40 @@ std::vector<double> read_weights(const io::Npz& npz, std::int64_t count) {
   return {weights.begin(), weights.end()};
 }
 
+// Sums of doubles cannot overflow here: each weight that is too large alone is too large in a sum.
+void check_row_sums(const std::string& where, const graph::Graph& graph) {
+  for (std::int64_t i = 0; i < graph.num_nodes(); ++i) {
+    double sum = 0.0;
+    for (std::int64_t e = graph.row_ptr()[i]; e < graph.row_ptr()[i + 1]; ++e) {
+      sum += std::abs(graph.weight()[e]);
+    }
+    if (sum <= std::numeric_limits<float>::max()) continue;
+    throw io::InputError(where + ": node " + std::to_string(i) +
+                         ": expected weights of edges that add up to a number of 32 bits, got " +
+                         io::number_text(sum) + "; scale them down");
+  }
+}
+
 }  // namespace
 
 std::string shown(const std::filesystem::path& path) { return io::printable(path.string(), 400); }
 
+std::string listed(const std::string& what, const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 5;
+  std::string text = what + (names.size() == 1 ? "" : "s");
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i == 0 ? " '" : ", '") + io::printable(names[i]) + "'";
+  }
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text;
+}
+
 graph::Graph make_graph(const std::string& where, const graph::EdgeList& edges,
                         graph::Direction direction) {
   try {
-    return graph::Graph::from_edges(edges, direction);
+    graph::Graph graph = graph::Graph::from_edges(edges, direction);
+    if (graph.is_weighted()) check_row_sums(where, graph);
+    return graph;
   } catch (const std::invalid_argument& error) {
     // In the words of a file's owner, not of the function's caller.
     std::string message = error.what();
@@ -80,6 +109,15 @@ graph::Graph make_graph(const std::string& where, const graph::EdgeList& edges,
     replace("Direction::kDirected", "data.directed=true");
     throw io::InputError(where + ": " + message);
   }
+}
+
+void count_graph(const io::Npz& npz, std::string_view array, std::int64_t num_nodes,
+                 std::int64_t num_edges) {
+  // Rows there and back while they are sorted, and what is kept for each node: labels, parts.
+  constexpr std::uint64_t kBytesPerNode = 64;
+  constexpr std::uint64_t kBytesPerEdge = 72;
+  npz.count_memory(array, kBytesPerNode * static_cast<std::uint64_t>(num_nodes) +
+                              kBytesPerEdge * static_cast<std::uint64_t>(num_edges));
 }
 
 void check_node(const std::string& place, std::int64_t node, std::int64_t num_nodes) {
@@ -99,6 +137,7 @@ graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes) {
       pairs ? std::vector<std::int64_t>{-1, 2} : std::vector<std::int64_t>{2, -1};
   const std::vector<std::int64_t> ends = npz.integers(name, shape);
   const std::size_t count = ends.size() / 2;
+  count_graph(npz, name, num_nodes, static_cast<std::int64_t>(count));
   graph::EdgeList edges{.num_nodes = num_nodes};
   edges.src.resize(count);
   edges.dst.resize(count);

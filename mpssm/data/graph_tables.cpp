@@ -3,8 +3,10 @@
 #include "mpssm/data/graph_tables.h"
 
 #include <array>
+#include <cmath>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -53,13 +55,26 @@ graph::EdgeList list_edges(const io::CsvTable& table, const NodeAt& node_at) {
     edges.dst.push_back(node_at(row, dst));
     if (!weight) continue;
     const auto number = io::to_number(table.rows[row][*weight]);
-    if (!number) {
-      throw io::InputError(table.place(row, *weight) + ": expected a finite number, got '" +
+    if (!number || std::abs(*number) > std::numeric_limits<float>::max()) {
+      throw io::InputError(table.place(row, *weight) + ": expected a " +
+                           (number ? "number that fits 32 bits" : "finite number") + ", got '" +
                            io::printable(table.rows[row][*weight]) + "'");
     }
     edges.weight.push_back(*number);
   }
   return edges;
+}
+
+void note_other_columns(const io::CsvTable& table, std::vector<std::string>& notes) {
+  const auto [src, dst] = end_columns(table);
+  std::vector<std::string> others;
+  for (std::size_t column = 0; column < table.header.size(); ++column) {
+    const bool is_used = column == src || column == dst || table.header[column] == "weight";
+    if (!is_used) others.push_back(table.header[column]);
+  }
+  if (others.empty()) return;
+  notes.push_back(shown(table.path) + ": not used: " + listed("column", others) +
+                  "; an edge has two ends and a weight");
 }
 
 graph::Graph graph_of(const io::CsvTable& table, const graph::EdgeList& edges,
@@ -102,7 +117,7 @@ Ids index_ids(const io::CsvTable& table, std::size_t column) {
 bool has_ends(const io::CsvTable& table) { return find_ends(table).has_value(); }
 
 graph::Graph read_graph(const std::filesystem::path& path, const Ids& ids,
-                        const LoadOptions& options) {
+                        const LoadOptions& options, std::vector<std::string>& notes) {
   const io::CsvTable table = io::read_csv(path);
   graph::EdgeList edges = list_edges(table, [&](std::size_t row, std::size_t column) {
     const std::string& id = table.rows[row][column];
@@ -112,6 +127,7 @@ graph::Graph read_graph(const std::filesystem::path& path, const Ids& ids,
                          ": expected an id of the table of nodes, got '" + io::printable(id) + "'");
   });
   edges.num_nodes = std::ssize(ids);
+  note_other_columns(table, notes);
   return graph_of(table, edges, options);
 }
 
@@ -129,6 +145,7 @@ CollectedGraph collect_graph(const io::CsvTable& table, const LoadOptions& optio
     throw io::InputError(shown(table.path) + ": expected at least one edge, got the header only");
   }
   edges.num_nodes = std::ssize(ids);
+  note_other_columns(table, result.notes);
   result.graph = graph_of(table, edges, options);
   return result;
 }

@@ -28,14 +28,15 @@ Ids index_ids(const io::CsvTable& table, std::size_t column);
 /// Whether the table has the two columns that edges have.
 bool has_ends(const io::CsvTable& table);
 
-/// Edges between nodes of a table of nodes.
+/// Edges between nodes of a table of nodes. Adds a note about columns that are not used.
 graph::Graph read_graph(const std::filesystem::path& path, const Ids& ids,
-                        const LoadOptions& options);
+                        const LoadOptions& options, std::vector<std::string>& notes);
 
 /// Edges that stand alone: the nodes are their ends, numbered by first appearance.
 struct CollectedGraph {
   graph::Graph graph;
   std::vector<std::string> node_ids;
+  std::vector<std::string> notes = {};  ///< about columns that are not used
 };
 CollectedGraph collect_graph(const io::CsvTable& table, const LoadOptions& options);
 

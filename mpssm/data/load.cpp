@@ -11,8 +11,10 @@
 #include "mpssm/data/paths.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/registry.h"
+#include "mpssm/data/split.h"
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
+#include "mpssm/io/sha256.h"
 
 namespace mpssm::data {
 namespace {
@@ -52,7 +54,7 @@ bool is_complete(const std::vector<fs::path>& found) {
 
 void check_sha256(const DatasetInfo& info, const DatasetFile& file, const fs::path& path) {
   if (file.sha256.empty()) return;
-  const std::string found = io::sha256(io::read_file(path));
+  const std::string found = io::sha256_of_file(path);
   if (found == file.sha256) return;
   constexpr std::size_t kShown = 12;
   throw io::InputError(info.name + ": " + shown(path) + ": expected sha256 " +
@@ -134,8 +136,7 @@ Dataset load_registered(const DatasetInfo& info, const LoadOptions& options) {
   return dataset;
 }
 
-Dataset read_npz(const fs::path& path, const LoadOptions& options) {
-  const io::Npz npz = io::Npz::open(path);
+Dataset read_arrays(const io::Npz& npz, const LoadOptions& options) {
   if (npz.has("node_ptr")) {
     PackedLayout layout{.is_own = true};
     if (!options.target.empty()) layout.target = options.target;
@@ -146,10 +147,37 @@ Dataset read_npz(const fs::path& path, const LoadOptions& options) {
   if (npz.has("x") || npz.has("values")) return read_series_npz(npz, nullptr, {}, options);
   std::string found;
   for (const std::string& name : npz.names()) found += (found.empty() ? "" : ", ") + name;
-  throw io::InputError(shown(path) +
+  throw io::InputError(shown(npz.path()) +
                        ": expected arrays 'node_ptr' (packed graphs), 'node_features' (one graph) "
                        "or 'x', 'values', 'speed' (series), got " +
                        (found.empty() ? "none" : io::printable(found, 200)));
+}
+
+Dataset read_npz(const fs::path& path, const LoadOptions& options) {
+  const io::Npz npz = io::Npz::open(path);
+  Dataset dataset = read_arrays(npz, options);
+  std::vector<std::string> unread = npz.unread_names();
+  // What save_npz() adds, where a setting has overruled it.
+  std::erase_if(unread, [](const std::string& name) {
+    return name == "task" || name == "directed" || name == "class_names" || name == "label_scale";
+  });
+  if (!unread.empty()) {
+    dataset.notes.push_back(shown(path) + ": not used: " + listed("array", unread));
+  }
+  return dataset;
+}
+
+// Tables of other names that a user may expect to count.
+void note_other_tables(const fs::path& folder, std::vector<std::string>& notes) {
+  std::vector<std::string> others;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename();
+    const bool is_used = name == "nodes.csv" || name == "edges.csv";
+    if (entry.path().extension() == ".csv" && !is_used) others.push_back(name);
+  }
+  std::sort(others.begin(), others.end());
+  if (!others.empty()) notes.push_back(shown(folder) + ": not used: " + listed("table", others));
 }
 
 Dataset read_folder(const fs::path& folder, const LoadOptions& options) {
@@ -158,7 +186,46 @@ Dataset read_folder(const fs::path& folder, const LoadOptions& options) {
     throw io::InputError(shown(folder) +
                          ": expected a folder with nodes.csv and edges.csv, got no " + name);
   }
-  return read_node_tables(folder / "nodes.csv", folder / "edges.csv", options);
+  Dataset dataset = read_node_tables(folder / "nodes.csv", folder / "edges.csv", options);
+  note_other_tables(folder, dataset.notes);
+  return dataset;
+}
+
+// Settings that mean nothing to what was read: better an error than a belief.
+void refuse_unused(const std::string& name, const LoadOptions& options, Dataset& dataset) {
+  const bool is_series = std::holds_alternative<SeriesData>(dataset.content);
+  const bool is_graphs = std::holds_alternative<GraphsData>(dataset.content);
+  const bool is_made = is_builtin(name);
+  const auto refuse = [&](const std::string& setting, const std::string& why) {
+    throw io::InputError(setting + ": " + io::printable(name, 200) + " " + why +
+                         "; leave the setting out");
+  };
+  if (!is_series) {
+    const char* why = "is no series and has no windows";
+    if (options.lags) refuse("data.lags", why);
+    if (options.horizon) refuse("data.horizon", why);
+    if (options.train_ratio) refuse("data.train_ratio", why);
+  }
+  if (options.directed.value_or(false)) {
+    if (is_series) refuse("data.directed", "is a series, whose graph is made undirected");
+    if (is_graphs) refuse("data.directed", "is many graphs, whose edges run as they are listed");
+    if (is_made) refuse("data.directed", "is made, with edges both ways");
+  }
+  const auto* nodes = std::get_if<NodeData>(&dataset.content);
+  const bool has_choice = is_graphs && !is_made && find_dataset(name) == nullptr;
+  const bool is_taken = has_choice || (nodes != nullptr && nodes->target_name == options.target);
+  if (!options.target.empty() && !is_taken) {
+    refuse("data.target", "has no target of the name '" + io::printable(options.target) + "'" +
+                              (nodes != nullptr ? ": its labels are in 'node_labels'" : ""));
+  }
+  if (is_made && options.task && *options.task != dataset.task) {
+    refuse("data.task", "is for " + std::string(to_string(dataset.task)));
+  }
+  if (!is_made && options.make_seed != 0) {
+    dataset.notes.push_back("data.make_seed is not used: " + io::printable(name, 200) +
+                            " is not made but read");
+  }
+  if (is_series || is_made) note_unused_seed(io::printable(name, 200), options, dataset.notes);
 }
 
 Dataset read_path(const fs::path& path, const LoadOptions& options) {
@@ -176,10 +243,67 @@ Dataset read_path(const fs::path& path, const LoadOptions& options) {
                        shown(extension) + "'");
 }
 
+// More than a name: a folder in it, or one of the endings that are read.
+bool looks_like_a_path(const std::string& name) {
+  const fs::path extension = fs::path(name).extension();
+  return name.find('/') != std::string::npos || name == "." || name == ".." ||
+         extension == ".npz" || extension == ".csv" || extension == ".json";
+}
+
+// Something is there, but nothing that can be read.
+void refuse_other_kinds(const fs::path& path) {
+  std::error_code error;
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status) && fs::is_symlink(fs::symlink_status(path, ignored))) {
+    throw io::InputError(shown(path) + ": expected a file or folder, got a link that leads " +
+                         "nowhere");
+  }
+  if (status.type() == fs::file_type::not_found) return;
+  if (!fs::status_known(status)) {
+    throw io::InputError(shown(path) + ": cannot open: " + error.message());
+  }
+  throw io::InputError(shown(path) +
+                       ": expected a file or folder, got a device, pipe or socket; write its " +
+                       "content to a file first");
+}
+
+// The whole path goes into records and models, which are UTF-8: better refused now than after the
+// training.
+void check_utf8(const std::string& path) {
+  if (io::is_utf8(path)) return;
+  throw io::InputError(shown(path) +
+                       ": expected a path in UTF-8, got other bytes; rename the file or folder");
+}
+
+// What read_path() and load_registered() read.
+std::vector<fs::path> paths_of(const fs::path& path) {
+  if (is_folder(path)) return {path / "nodes.csv", path / "edges.csv"};
+  if (path.filename() == "edges.csv") return {path.parent_path() / "nodes.csv", path};
+  if (path.extension() == ".csv") return {path, path.parent_path() / "edges.csv"};
+  return {path};
+}
+
+std::vector<fs::path> paths_of(const DatasetInfo& info, const LoadOptions& options) {
+  const std::vector<fs::path> folders = data_folders(options);
+  for (const std::vector<DatasetFile>* files : {&info.files, &info.alternatives}) {
+    const std::vector<fs::path> found = locate(*files, folders);
+    if (is_complete(found)) return found;
+  }
+  const DatasetInfo* fallback = find_dataset(info.fallback);
+  if (fallback == nullptr) fail_absent(info, locate(info.files, folders), folders);
+  return paths_of(*fallback, options);
+}
+
 [[noreturn]] void fail_unknown(const std::string& name) {
+  refuse_other_kinds(name);
   std::vector<std::string_view> known = {"board", "properties"};
   for (const DatasetInfo& info : registry()) known.push_back(info.name);
   const std::string_view near = nearest(name, known);
+  if (looks_like_a_path(name)) {
+    throw io::InputError(io::printable(name, 400) + ": expected a file or folder, got none there" +
+                         (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?"));
+  }
   std::string list;
   for (const std::string_view other : known)
     list += (list.empty() ? "" : ", ") + std::string(other);
@@ -219,7 +343,28 @@ bool is_present(const DatasetInfo& info, const LoadOptions& options) {
   return is_complete(locate(info.alternatives, folders));
 }
 
+std::vector<InputFile> input_files(const std::string& name_or_path, const LoadOptions& options) {
+  std::vector<fs::path> paths;
+  if (const DatasetInfo* info = find_dataset(name_or_path)) {
+    paths = paths_of(*info, options);
+  } else if (is_file(name_or_path) || is_folder(name_or_path)) {
+    paths = paths_of(fs::path(name_or_path));
+  } else if (!is_builtin(name_or_path)) {
+    fail_unknown(name_or_path);
+  }
+  std::vector<InputFile> files;
+  for (const fs::path& path : paths) {
+    if (!is_file(path)) continue;  // load() says what is missing
+    files.push_back({fs::weakly_canonical(path).string(), io::sha256_of_file(path)});
+  }
+  return files;
+}
+
 Dataset load(const std::string& name_or_path, const LoadOptions& options) {
+  check_utf8(name_or_path);
+  // Before they are read: a file that changes in between does not match its fingerprint later.
+  std::vector<InputFile> files = input_files(name_or_path, options);
+  for (const InputFile& file : files) check_utf8(file.path);
   Dataset dataset;
   if (const DatasetInfo* info = find_dataset(name_or_path)) {
     dataset = load_registered(*info, options);
@@ -231,7 +376,9 @@ Dataset load(const std::string& name_or_path, const LoadOptions& options) {
   } else {
     fail_unknown(name_or_path);
   }
+  dataset.files = std::move(files);
   dataset.is_new = options.columns != nullptr;
+  if (!dataset.is_new) refuse_unused(name_or_path, options, dataset);
   return dataset;
 }
 

@@ -31,6 +31,8 @@ struct LoadOptions {
   /// absent (NaN and kNone).
   const std::vector<Column>* columns = nullptr;
   const std::vector<std::string>* class_names = nullptr;
+  /// With `class_names`: a label of another class is no error but no label.
+  bool skip_new_classes = false;
   std::int64_t num_targets = 1;  ///< with `columns`: numbers per graph or node, if not in the file
 };
 
@@ -43,6 +45,11 @@ Dataset load(const std::string& name_or_path, const LoadOptions& options = {});
 /// Folders that are looked into for registered files, in order: options.data_dir, $MPSSM_DATA,
 /// ./data, ../shared/data, $XDG_CACHE_HOME/mpssm (or ~/.cache/mpssm).
 std::vector<std::filesystem::path> data_folders(const LoadOptions& options = {});
+
+/// The files that load() reads for this name or path, in the same order, each with its sha256;
+/// none for built-in data. Throws as load() does for what is absent.
+std::vector<InputFile> input_files(const std::string& name_or_path,
+                                   const LoadOptions& options = {});
 
 /// A registered or built-in name, not a path.
 bool is_name(const std::string& name_or_path);

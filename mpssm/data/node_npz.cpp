@@ -10,6 +10,7 @@
 #include "mpssm/data/names.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/split.h"
+#include "mpssm/data/tables.h"
 #include "mpssm/data/tasks.h"
 #include "mpssm/io/error.h"
 
@@ -33,13 +34,22 @@ void read_values(const io::Npz& npz, NodeData& data) {
   }
 }
 
-void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data) {
+void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data,
+                  std::vector<std::string>& notes) {
   const std::vector<std::int64_t> labels = npz.integers("node_labels", Shape{data.features.rows});
   const bool known = options.class_names != nullptr;
   // More classes than nodes cannot all be there, which also bounds what is allocated.
   const std::int64_t limit = known ? std::ssize(*options.class_names) : data.features.rows;
   std::int64_t num_classes = known ? limit : 0;
+  std::int64_t skipped = 0;
+  std::int64_t example = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (known && options.skip_new_classes && labels[i] >= limit) {
+      ++skipped;
+      example = labels[i];
+      data.target.push_back(kNoLabel);
+      continue;
+    }
     if (labels[i] < -1 || labels[i] >= limit) {
       throw io::InputError(place(npz, "node_labels", i) + ": expected a class in [0, " +
                            std::to_string(limit) + ") or -1 (no label), got " +
@@ -47,6 +57,9 @@ void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data
     }
     num_classes = std::max(num_classes, labels[i] + 1);
     data.target.push_back(labels[i] < 0 ? kNoLabel : static_cast<float>(labels[i]));
+  }
+  if (skipped > 0) {
+    notes.push_back(note_of_new_classes(shown(npz.path()), skipped, std::to_string(example)));
   }
   if (num_classes < 2) {
     throw io::InputError(shown(npz.path()) + ": array 'node_labels': expected at least two " +
@@ -68,11 +81,12 @@ void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data
 
 bool has_values(const io::Npz& npz, std::optional<Task> task) {
   if (task) return *task == Task::kNodeRegression;
-  const io::DType dtype = npz.read("node_labels").dtype;
+  const io::DType dtype = npz.header("node_labels").dtype;
   return dtype == io::DType::kFloat32 || dtype == io::DType::kFloat64;
 }
 
-Task read_targets(const io::Npz& npz, const LoadOptions& options, NodeData& data) {
+Task read_targets(const io::Npz& npz, const LoadOptions& options, NodeData& data,
+                  std::vector<std::string>& notes) {
   std::optional<Task> task = options.task;
   if (!task && npz.has("task")) task = task_from_name(read_names(npz, "task", 1)[0]);
   if (npz.has("target_name")) data.target_name = read_names(npz, "target_name", 1)[0];
@@ -80,7 +94,7 @@ Task read_targets(const io::Npz& npz, const LoadOptions& options, NodeData& data
     if (has_values(npz, task)) {
       read_values(npz, data);
     } else {
-      read_classes(npz, options, data);
+      read_classes(npz, options, data, notes);
     }
   } else if (options.columns != nullptr) {
     data.target.assign(static_cast<std::size_t>(data.features.rows), kNoLabel);
@@ -91,26 +105,37 @@ Task read_targets(const io::Npz& npz, const LoadOptions& options, NodeData& data
   return choose_node_task(shown(npz.path()), data.class_names.size(), task);
 }
 
+using MaskNames = std::array<const char*, 3>;
+constexpr MaskNames kMasks = {"train_masks", "val_masks", "test_masks"};  // [S, N]
+constexpr MaskNames kOneMask = {"train_mask", "val_mask", "test_mask"};   // [N]
+
+bool has_one_of(const io::Npz& npz, const MaskNames& names) {
+  return std::any_of(names.begin(), names.end(), [&](const char* name) { return npz.has(name); });
+}
+
 void read_masks(const io::Npz& npz, NodeData& data) {
-  constexpr std::array<const char*, 3> kNames = {"train_masks", "val_masks", "test_masks"};
+  const bool is_one = !has_one_of(npz, kMasks);
   const auto num_nodes = static_cast<std::size_t>(data.features.rows);
-  Shape shape = {-1, data.features.rows};
-  for (std::size_t part = 0; part < kNames.size(); ++part) {
+  Shape shape = is_one ? Shape{data.features.rows} : Shape{-1, data.features.rows};
+  for (std::size_t part = 0; part < kMasks.size(); ++part) {
+    const std::string name = is_one ? kOneMask[part] : kMasks[part];
     // The first array says how many splits there are.
-    const std::vector<std::int64_t> mask = npz.integers(kNames[part], Shape(shape), &shape);
-    if (shape[0] < 1) {
-      throw io::InputError(shown(npz.path()) + ": array '" + kNames[part] +
+    const std::vector<std::int64_t> mask = npz.integers(name, Shape(shape), &shape);
+    const std::size_t num_splits = mask.size() / num_nodes;
+    if (num_splits < 1) {
+      throw io::InputError(shown(npz.path()) + ": array '" + name +
                            "': expected at least one split, got none");
     }
-    data.splits.resize(static_cast<std::size_t>(shape[0]),
-                       std::vector<Part>(num_nodes, Part::kNone));
+    constexpr std::uint64_t kBytesPerSplit = 64;
+    npz.count_memory(name, kBytesPerSplit * num_splits + mask.size());
+    data.splits.resize(num_splits, std::vector<Part>(num_nodes, Part::kNone));
     for (std::size_t i = 0; i < mask.size(); ++i) {
       if (mask[i] == 0) continue;
       Part& at = data.splits[i / num_nodes][i % num_nodes];
       if (mask[i] != 1 || at != Part::kNone) {
-        throw io::InputError(shown(npz.path()) + ": array '" + kNames[part] + "': [" +
-                             std::to_string(i / num_nodes) + ", " + std::to_string(i % num_nodes) +
-                             "]: expected " +
+        throw io::InputError(shown(npz.path()) + ": array '" + name + "': [" +
+                             (is_one ? "" : std::to_string(i / num_nodes) + ", ") +
+                             std::to_string(i % num_nodes) + "]: expected " +
                              (mask[i] != 1 ? "0 or 1, got " + std::to_string(mask[i])
                                            : "each node in one part of a split, got it in " +
                                                  std::string(to_string(at)) + " too"));
@@ -123,9 +148,13 @@ void read_masks(const io::Npz& npz, NodeData& data) {
 void read_splits(const io::Npz& npz, const LoadOptions& options, Dataset& dataset, NodeData& data) {
   const std::string where = shown(npz.path());
   const bool predicting = options.columns != nullptr;
-  if (npz.has("train_masks")) {
+  // One of them alone is an incomplete split, but no matter where nothing is trained.
+  const bool has_masks = predicting ? npz.has(kMasks[0]) || npz.has(kOneMask[0])
+                                    : has_one_of(npz, kMasks) || has_one_of(npz, kOneMask);
+  if (has_masks) {
     read_masks(npz, data);
     dataset.protocol = std::to_string(data.splits.size()) + " stored split(s)";
+    note_unused_seed(where, options, dataset.notes);
   } else if (predicting) {
     data.splits = {all_labelled_in_test(data.target)};
   } else {
@@ -159,7 +188,7 @@ Dataset read_node_npz(const io::Npz& npz, const LoadOptions& options) {
   data.graph = make_graph(
       shown(npz.path()), read_edges(npz, shape[0]),
       is_directed(npz, options) ? graph::Direction::kDirected : graph::Direction::kUndirected);
-  dataset.task = read_targets(npz, options, data);
+  dataset.task = read_targets(npz, options, data, dataset.notes);
   dataset.metric = read_metric(npz, dataset.task);
   if (npz.has("node_ids")) data.node_ids = read_names(npz, "node_ids", shape[0]);
   read_splits(npz, options, dataset, data);

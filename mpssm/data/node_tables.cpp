@@ -84,6 +84,7 @@ void read_split(const io::CsvTable& table, const LoadOptions& options, Dataset& 
   if (column) {
     for (std::size_t row = 0; row < split.size(); ++row) split[row] = part_at(table, row, *column);
     dataset.protocol = "split by column 'split'";
+    note_unused_seed(where, options, dataset.notes);
   } else if (predicting) {
     split = all_labelled_in_test(data.target);
   } else {
@@ -104,7 +105,7 @@ Dataset read_node_tables(const std::filesystem::path& nodes, const std::filesyst
   const Ids ids = index_ids(table, id_column);
   Dataset dataset{.source = shown(nodes) + ", " + shown(edges)};
   NodeData data;
-  data.graph = read_graph(edges, ids, options);
+  data.graph = read_graph(edges, ids, options, dataset.notes);
   data.target_name = options.target.empty() ? "label" : options.target;
   auto label_column = table.column(data.target_name);
   if (!label_column && options.columns == nullptr) {
@@ -121,7 +122,7 @@ Dataset read_node_tables(const std::filesystem::path& nodes, const std::filesyst
 
   Labels labels;
   if (label_column) {
-    labels = read_labels(table, *label_column, options);
+    labels = read_labels(table, *label_column, options, dataset.notes);
   } else {
     labels.target.assign(table.rows.size(), std::numeric_limits<float>::quiet_NaN());
     if (options.class_names != nullptr) labels.class_names = *options.class_names;

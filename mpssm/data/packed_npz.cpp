@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "mpssm/data/edges.h"
@@ -73,6 +74,8 @@ void read_graphs(const io::Npz& npz, GraphsData& data) {
     throw io::InputError(array_of(npz, "node_ptr") + ": expected at least one node in graph " +
                          std::to_string(g) + ", got " + std::to_string(size));
   }
+  constexpr std::uint64_t kBytesPerGraph = 500;  // a graph of its own, before they are batched
+  npz.count_memory("node_ptr", kBytesPerGraph * static_cast<std::uint64_t>(data.num_graphs()));
   data.edge_src = read_ends(npz, "edge_src", data);
   data.edge_dst = read_ends(npz, "edge_dst", data);
 }
@@ -147,10 +150,16 @@ void read_codes(const io::Npz& npz, const PackedLayout& layout, GraphsData& data
                          std::to_string(array.shape.size()) + " axes and " +
                          std::to_string(array.num_elements()) + " numbers");
   }
+  npz.count_memory("atom_feat", array.bytes.size());
   data.codes.resize(array.bytes.size());
   std::memcpy(data.codes.data(), array.bytes.data(), array.bytes.size());
   const auto columns = static_cast<std::size_t>(array.shape[1]);
   data.vocabulary = choose_vocabulary(npz, layout, largest_codes(data.codes, columns));
+  // One row of an embedding for each code.
+  constexpr std::uint64_t kBytesPerCode = 256;
+  const auto num_codes =
+      std::accumulate(data.vocabulary.begin(), data.vocabulary.end(), std::uint64_t{0});
+  npz.count_memory("atom_feat", kBytesPerCode * num_codes);
 }
 
 void read_features(const io::Npz& npz, const PackedLayout& layout, GraphsData& data) {
@@ -176,8 +185,8 @@ struct Target {
 
 // [G], [G, K], [nodes] or [nodes, 1].
 Target read_target(const io::Npz& npz, const std::string& name, GraphsData& data) {
-  const io::Array array = npz.read(name);
-  const Shape& shape = array.shape;
+  const io::ArrayHeader header = npz.header(name);
+  const Shape& shape = header.shape;
   const std::int64_t rows = shape.empty() ? -1 : shape[0];
   const std::int64_t columns = shape.size() == 2 ? shape[1] : 1;
   const bool of_graphs = rows == data.num_graphs();
@@ -187,11 +196,12 @@ Target read_target(const io::Npz& npz, const std::string& name, GraphsData& data
     throw io::InputError(array_of(npz, name) + ": expected one row for each of " +
                          std::to_string(data.num_graphs()) + " graphs or one number for each of " +
                          std::to_string(data.node_ptr.back()) + " nodes, got " +
-                         std::to_string(array.num_elements()) + " numbers in " +
+                         (shape.empty() ? "one number" : std::to_string(rows) + " rows") + " in " +
                          std::to_string(shape.size()) + " axes");
   }
   data.target = {.rows = rows, .columns = columns, .values = npz.floats(name, shape)};
-  target.stored_as_float = array.dtype == io::DType::kFloat32 || array.dtype == io::DType::kFloat64;
+  target.stored_as_float =
+      header.dtype == io::DType::kFloat32 || header.dtype == io::DType::kFloat64;
   target.yes_or_no = std::all_of(data.target.values.begin(), data.target.values.end(),
                                  [](float value) { return value == 0.0f || value == 1.0f; });
   return target;
@@ -260,6 +270,7 @@ void read_split(const io::Npz& npz, const LoadOptions& options, Dataset& dataset
       data.part.push_back(static_cast<Part>(parts[g]));
     }
     dataset.protocol = "stored split";
+    note_unused_seed(shown(npz.path()), options, dataset.notes);
   } else if (options.columns != nullptr) {
     data.part.assign(static_cast<std::size_t>(data.num_graphs()), Part::kTest);
   } else {
@@ -308,6 +319,7 @@ Dataset read_packed_npz(const io::Npz& npz, const PackedLayout& layout,
   GraphsData data;
   read_graphs(npz, data);
   read_features(npz, layout, data);
+  count_graph(npz, "node_ptr", data.node_ptr.back(), data.edge_ptr.back());
   dataset.task = read_targets(npz, layout, options, data);
   dataset.metric = read_metric(npz, dataset.task);
   read_split(npz, options, dataset, data);

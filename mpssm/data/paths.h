@@ -6,6 +6,8 @@
 #include <string>
 #include <system_error>
 
+#include "mpssm/io/error.h"
+
 namespace mpssm::data {
 
 inline bool is_file(const std::filesystem::path& path) {
@@ -23,7 +25,8 @@ inline std::string name_of(const std::filesystem::path& path) {
   const std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
   const std::filesystem::path last = (error ? path : whole).filename();
   const std::filesystem::path name = is_folder(path) ? last : last.stem();
-  return name.empty() ? path.string() : name.string();
+  // Of the current folder, say, whose name nobody has checked.
+  return io::printable(name.empty() ? path.string() : name.string(), 200);
 }
 
 }  // namespace mpssm::data

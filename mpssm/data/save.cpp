@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Datasets as .npz files that the readers take back.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -118,10 +119,18 @@ io::Array names_array(std::span<const std::string> names) {
 std::vector<std::string> read_names(const io::Npz& npz, std::string_view array,
                                     std::int64_t count) {
   const std::vector<std::int64_t> bytes = npz.integers(array, Shape{-1});
+  const auto found = std::count(bytes.begin(), bytes.end(), 0);
+  constexpr std::uint64_t kBytesPerName = 48;
+  npz.count_memory(array, kBytesPerName * static_cast<std::uint64_t>(found) + bytes.size());
   std::vector<std::string> names;
   std::string name;
   for (const std::int64_t byte : bytes) {
     if (byte == 0) {
+      if (!io::is_utf8(name)) {
+        throw io::InputError(shown(npz.path()) + ": array '" + std::string(array) + "': name " +
+                             std::to_string(names.size()) + ": expected UTF-8, got '" +
+                             io::printable(name) + "'");
+      }
       names.push_back(std::exchange(name, {}));
     } else {
       name.push_back(static_cast<char>(byte & 0xff));

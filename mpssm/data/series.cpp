@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Series of measurements as arrays, and the protocols that cut them into windows.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -23,7 +24,7 @@ const char* value_array(const io::Npz& npz) {
 
 void read_values(const io::Npz& npz, SeriesData& series) {
   const std::string name = value_array(npz);
-  const Shape shape = npz.read(name).shape;
+  const Shape shape = npz.header(name).shape;
   if (shape.size() < 2 || shape.size() > 3 || shape[0] < 1 || shape[1] < 1 || shape.back() < 1) {
     throw io::InputError(shown(npz.path()) + ": array '" + name + "': expected shape [steps, " +
                          "nodes] or [steps, nodes, features], none of them 0, got " +
@@ -34,10 +35,28 @@ void read_values(const io::Npz& npz, SeriesData& series) {
   series.num_features = shape.size() == 3 ? shape[2] : 1;
   // Values that are not finite are let through, for finish_series to say where they are.
   series.values = npz.floats(name, shape, nullptr, true);
+  // Training keeps a standardised copy.
+  npz.count_memory(name, series.values.size() * 2 * sizeof(float));
+}
+
+// Edges on their way through symmetrise(): as listed, and twice as a pair to be sorted.
+void count_pairs(const io::Npz& npz, const char* array, std::int64_t num_edges) {
+  constexpr std::uint64_t kBytesPerEdge = 88;
+  npz.count_memory(array, kBytesPerEdge * static_cast<std::uint64_t>(num_edges));
+}
+
+graph::EdgeList read_listed_edges(const io::Npz& npz, std::int64_t num_nodes) {
+  graph::EdgeList edges = read_edges(npz, num_nodes);
+  if (!edges.weight.empty()) count_pairs(npz, "weights", std::ssize(edges.weight));
+  return edges;
 }
 
 graph::EdgeList read_adjacency(const io::Npz& npz, std::int64_t num_nodes) {
   const std::vector<float> adjacency = npz.floats("adj", Shape{num_nodes, num_nodes});
+  const auto zeros = std::count(adjacency.begin(), adjacency.end(), 0.0f);
+  const std::int64_t count = std::ssize(adjacency) - zeros;
+  count_pairs(npz, "adj", count);
+  count_graph(npz, "adj", num_nodes, count / 2);
   graph::EdgeList edges{.num_nodes = num_nodes};
   for (std::int64_t i = 0; i < num_nodes; ++i) {
     for (std::int64_t j = 0; j < num_nodes; ++j) {
@@ -58,7 +77,7 @@ graph::Graph read_graph(const io::Npz& npz, std::int64_t num_nodes) {
   }
   const graph::EdgeList edges = npz.has("adj")
                                     ? symmetrise(read_adjacency(npz, num_nodes), Merge::kMax)
-                                    : symmetrise(read_edges(npz, num_nodes), Merge::kMean);
+                                    : symmetrise(read_listed_edges(npz, num_nodes), Merge::kMean);
   return make_graph(shown(npz.path()), edges, graph::Direction::kUndirected);
 }
 

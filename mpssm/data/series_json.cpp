@@ -8,6 +8,7 @@
 #include "mpssm/data/edges.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/tables.h"
+#include "mpssm/io/csv.h"
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
 
@@ -36,6 +37,17 @@ class Document {
   }
 
   bool has(const std::string& key) const { return root_.contains(key); }
+  /// Members that the two shapes do not have.
+  std::vector<std::string> other_members() const {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : root_.items()) {
+      const bool is_known = name == "edges" || name == "weights" || name == "node_ids" ||
+                            name == "time_periods" || io::to_integer(name).has_value() ||
+                            name == (has("FX") ? "FX" : "X");
+      if (!is_known) names.push_back(name);
+    }
+    return names;
+  }
   const Json& root() const { return root_; }
 
   [[noreturn]] void fail(const std::string& place, const std::string& expected,
@@ -187,7 +199,11 @@ Dataset read_series_json(const std::filesystem::path& path, const SeriesProtocol
   if (file.has("node_ids")) series.node_ids = read_node_ids(file, series.num_nodes);
   SeriesProtocol chosen = protocol;
   if (chosen.lags == 0) chosen.lags = has_periods ? kLagsOfPeriods : kLags;
-  return finish_series(path, std::move(series), chosen, options);
+  Dataset dataset = finish_series(path, std::move(series), chosen, options);
+  if (const std::vector<std::string> others = file.other_members(); !others.empty()) {
+    dataset.notes.push_back(shown(path) + ": not used: " + listed("member", others));
+  }
+  return dataset;
 }
 
 }  // namespace mpssm::data

@@ -96,6 +96,12 @@ std::vector<Part> random_split(const std::string& where, std::span<const std::in
   return split;
 }
 
+void note_unused_seed(const std::string& where, const LoadOptions& options,
+                      std::vector<std::string>& notes) {
+  if (options.split_seed == 0 || options.columns != nullptr) return;
+  notes.push_back("data.split_seed is not used: " + where + " comes with its split");
+}
+
 std::vector<Part> all_labelled_in_test(std::span<const float> target) {
   std::vector<Part> parts;
   for (const float value : target) parts.push_back(std::isnan(value) ? Part::kNone : Part::kTest);

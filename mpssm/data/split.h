@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mpssm/data/dataset.h"
+#include "mpssm/data/load.h"
 
 namespace mpssm::data {
 
@@ -18,6 +19,10 @@ std::vector<std::int32_t> classes_of(const NodeData& data);
 /// no part is empty. Throws io::InputError, starting with `where`, if there are too few samples.
 std::vector<Part> random_split(const std::string& where, std::span<const std::int32_t> class_of,
                                std::uint64_t seed);
+
+/// Adds a note if `options` has a seed for a split that is not random.
+void note_unused_seed(const std::string& where, const LoadOptions& options,
+                      std::vector<std::string>& notes);
 
 /// For data that a trained model is applied to: every sample with a label counts as test.
 std::vector<Part> all_labelled_in_test(std::span<const float> target);

@@ -102,6 +102,7 @@ class Writer {
       number_of.emplace(category, number_of.size());
     }
     std::set<std::string_view> unknown;
+    std::int64_t cells = 0;
     for (std::size_t row = 0; row < table_.rows.size(); ++row) {
       const std::string& cell = table_.rows[row][source];
       const auto found = number_of.find(cell);
@@ -109,12 +110,14 @@ class Writer {
         at(row, first + found->second) = 1.0f;
       } else if (!cell.empty()) {
         unknown.insert(cell);
+        ++cells;
       }
     }
     if (unknown.empty()) return;
     notes.push_back(shown(table_.path) + ": column '" + io::printable(column.name) + "': " +
-                    std::to_string(unknown.size()) + " unknown value(s), read as none, such as '" +
-                    io::printable(*unknown.begin()) + "'");
+                    std::to_string(cells) + " cell(s) hold " + std::to_string(unknown.size()) +
+                    " value(s) that training has not seen, such as '" +
+                    io::printable(*unknown.begin()) + "': read as \"other\"");
   }
 
  private:

@@ -70,22 +70,32 @@ std::vector<float> read_numbers(const io::CsvTable& table, std::size_t column) {
     const std::string& cell = table.rows[row][column];
     if (cell.empty()) continue;
     const auto number = io::to_number(cell);
-    if (!number || !std::isfinite(static_cast<float>(*number)))
-      fail_not_a_number(table, row, column);
+    if (!number) fail_not_a_number(table, row, column);
+    if (!std::isfinite(static_cast<float>(*number))) {
+      throw io::InputError(table.place(row, column) + ": expected a number that fits 32 bits, " +
+                           "got '" + io::printable(cell) + "'");
+    }
     target[row] = static_cast<float>(*number);
   }
   return target;
 }
 
 std::vector<float> read_classes(const io::CsvTable& table, std::size_t column,
-                                const std::vector<std::string>& names) {
+                                const std::vector<std::string>& names, bool skip_new,
+                                std::vector<std::string>& notes) {
   std::unordered_map<std::string_view, std::size_t> number_of;
   for (const std::string& name : names) number_of.emplace(name, number_of.size());
   std::vector<float> target(table.rows.size(), kNoLabel);
+  std::int64_t skipped = 0;
+  std::string example;
   for (std::size_t row = 0; row < target.size(); ++row) {
     const std::string& cell = table.rows[row][column];
     if (cell.empty()) continue;
     const auto found = number_of.find(class_name(cell));
+    if (found == number_of.end() && skip_new) {
+      if (skipped++ == 0) example = cell;
+      continue;
+    }
     if (found == number_of.end()) {
       throw io::InputError(table.place(row, column) + ": expected one of the " +
                            std::to_string(names.size()) + " known classes, got '" +
@@ -93,6 +103,7 @@ std::vector<float> read_classes(const io::CsvTable& table, std::size_t column,
     }
     target[row] = static_cast<float>(found->second);
   }
+  if (skipped > 0) notes.push_back(note_of_new_classes(shown(table.path), skipped, example));
   return target;
 }
 
@@ -111,7 +122,14 @@ bool are_numbers(const io::CsvTable& table, std::size_t column, const LoadOption
 
 }  // namespace
 
-Labels read_labels(const io::CsvTable& table, std::size_t column, const LoadOptions& options) {
+std::string note_of_new_classes(const std::string& where, std::int64_t count,
+                                const std::string& example) {
+  return where + ": " + std::to_string(count) + " label(s) of a class that the model has never " +
+         "seen, such as '" + io::printable(example) + "', count as no label";
+}
+
+Labels read_labels(const io::CsvTable& table, std::size_t column, const LoadOptions& options,
+                   std::vector<std::string>& notes) {
   const std::string where =
       shown(table.path) + ": column '" + io::printable(table.header[column]) + "'";
   const Survey found = survey(table, column);
@@ -125,7 +143,8 @@ Labels read_labels(const io::CsvTable& table, std::size_t column, const LoadOpti
   } else {
     labels.class_names =
         options.class_names != nullptr ? *options.class_names : sorted_classes(found);
-    labels.target = read_classes(table, column, labels.class_names);
+    labels.target =
+        read_classes(table, column, labels.class_names, options.skip_new_classes, notes);
     if (labels.class_names.size() < 2) {
       throw io::InputError(where + ": expected at least two classes, got '" +
                            io::printable(labels.class_names.empty() ? "" : labels.class_names[0]) +

@@ -37,6 +37,11 @@ struct Labels {
 };
 /// Numbers with a fraction or of more than 50 values are a regression, all else classes, unless
 /// `options` says what they are.
-Labels read_labels(const io::CsvTable& table, std::size_t column, const LoadOptions& options);
+Labels read_labels(const io::CsvTable& table, std::size_t column, const LoadOptions& options,
+                   std::vector<std::string>& notes);
+
+/// For labels of classes that a trained model does not know.
+std::string note_of_new_classes(const std::string& where, std::int64_t count,
+                                const std::string& example);
 
 }  // namespace mpssm::data

@@ -2,6 +2,7 @@
 // Graph: from a checked edge list to sorted rows, and the disjoint union of graphs.
 #include "mpssm/graph/graph.h"
 
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -95,14 +96,19 @@ void merge_repeats(Csr& matrix, bool add_weights) {
   matrix.value.resize(end);
 }
 
+// As few as tell it from every other number: 0.1 and 0.10000000000000002.
+std::string all_digits(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
 [[noreturn]] void fail_directions_differ(const EdgeList& edges, std::int64_t node, std::int64_t to,
                                          double weight, double backward_weight) {
   std::size_t e = 0;
   while (edges.src[e] != node || edges.dst[e] != to) ++e;
-  fail("edge " + std::to_string(e) + ": weight " + std::to_string(weight) + " from node " +
+  fail("edge " + std::to_string(e) + ": weight " + all_digits(weight) + " from node " +
        std::to_string(node) + " to node " + std::to_string(to) + ", but " +
-       std::to_string(backward_weight) +
-       " backwards; expected one weight, or Direction::kDirected");
+       all_digits(backward_weight) + " backwards; expected one weight, or Direction::kDirected");
 }
 
 // Union of the matrix and its transpose, which must agree where both have an entry.

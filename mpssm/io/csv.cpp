@@ -227,6 +227,11 @@ std::optional<double> to_number(std::string_view text) {
 
 std::optional<std::int64_t> to_integer(std::string_view text) { return parse<std::int64_t>(text); }
 
+std::string number_text(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
 std::string csv_cell(std::string_view text) {
   constexpr std::string_view kSpecial = ",;\t\"\r\n";
   const bool needs_quotes = text.find_first_of(kSpecial) != std::string_view::npos ||

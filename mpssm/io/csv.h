@@ -33,6 +33,9 @@ CsvTable read_csv(const std::filesystem::path& path);
 std::optional<double> to_number(std::string_view text);
 std::optional<std::int64_t> to_integer(std::string_view text);
 
+/// The shortest text that to_number() reads back to the same.
+std::string number_text(double value);
+
 /// `text` as one cell, quoted if it has to be.
 std::string csv_cell(std::string_view text);
 

@@ -62,6 +62,11 @@ std::string printable(std::string_view text, std::size_t max_length) {
   return out;
 }
 
+bool is_utf8(std::string_view text) {
+  while (const std::size_t size = utf8_size(text)) text.remove_prefix(size);
+  return text.empty();
+}
+
 void fail(const std::string& where, const std::string& what) {
   throw InputError(printable(where + ": " + what, kMaxMessage));
 }

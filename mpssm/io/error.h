@@ -20,6 +20,8 @@ class InputError : public std::runtime_error {
 /// to `max_length` bytes with an ellipsis. For names and values that came out of a file.
 std::string printable(std::string_view text, std::size_t max_length = 80);
 
+bool is_utf8(std::string_view text);
+
 /// Throws InputError "WHERE: WHAT", made printable as a whole. A path is a fine `where`.
 [[noreturn]] void fail(const std::string& where, const std::string& what);
 

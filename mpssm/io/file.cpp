@@ -44,6 +44,36 @@ void check_regular(const fs::path& path, const struct stat& status) {
                                      : "expected a regular file, got a device, pipe or socket");
 }
 
+// A file open for reading.
+class RegularFile {
+ public:
+  // Without O_NONBLOCK, opening a pipe waits for its writer.
+  explicit RegularFile(const fs::path& path)
+      : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+    struct stat status = {};
+    if (!file_.is_open() || ::fstat(file_.get(), &status) != 0)
+      fail_with_errno(path, "cannot open");
+    check_regular(path, status);
+    size_ = status.st_size;
+  }
+
+  std::int64_t size() const { return size_; }
+
+  /// Bytes read, 0 at the end.
+  std::size_t read(char* to, std::size_t count) const {
+    for (;;) {
+      const ssize_t done = ::read(file_.get(), to, count);
+      if (done >= 0) return static_cast<std::size_t>(done);
+      if (errno != EINTR) fail_with_errno(path_, "cannot read");
+    }
+  }
+
+ private:
+  const fs::path& path_;
+  Descriptor file_;
+  std::int64_t size_ = 0;
+};
+
 // New file beside `target`, gone at the end of its life unless renamed over the target.
 class TemporaryFile {
  public:
@@ -138,26 +168,27 @@ fs::path resolve_target(const fs::path& path) {
 }  // namespace
 
 std::string read_file(const fs::path& path, std::int64_t max_bytes) {
-  // Without O_NONBLOCK, opening a pipe waits for its writer.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file.is_open()) fail_with_errno(path, "cannot open");
-  struct stat status = {};
-  if (::fstat(file.get(), &status) != 0) fail_with_errno(path, "cannot open");
-  check_regular(path, status);
-  if (status.st_size > max_bytes) {
+  const RegularFile file(path);
+  if (file.size() > max_bytes) {
     fail(path, "expected at most " + std::to_string(max_bytes) + " bytes, got " +
-                   std::to_string(status.st_size));
+                   std::to_string(file.size()));
   }
-  std::string content(static_cast<std::size_t>(status.st_size), '\0');
+  std::string content(static_cast<std::size_t>(file.size()), '\0');
   std::size_t done = 0;
   while (done < content.size()) {
-    const ssize_t count = ::read(file.get(), content.data() + done, content.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_with_errno(path, "cannot read");
+    const std::size_t count = file.read(content.data() + done, content.size() - done);
     if (count == 0) fail(path, "became shorter while it was read; try again");
-    done += static_cast<std::size_t>(count);
+    done += count;
   }
   return content;
+}
+
+void read_pieces(const fs::path& path, const Sink& take) {
+  const RegularFile file(path);
+  std::string piece(1 << 20, '\0');
+  while (const std::size_t count = file.read(piece.data(), piece.size())) {
+    take(std::string_view(piece).substr(0, count));
+  }
 }
 
 void write_file(const fs::path& path, std::string_view content) {

@@ -25,7 +25,7 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 using Sink = std::function<void(std::string_view)>;
 void write_file(const std::filesystem::path& path, const std::function<void(const Sink&)>& produce);
 
-/// Lower-case hex.
-std::string sha256(std::string_view content);
+/// Hands a file to `take` piece by piece, without ever holding the whole of it.
+void read_pieces(const std::filesystem::path& path, const Sink& take);
 
 }  // namespace mpssm::io

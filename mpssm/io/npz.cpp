@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -23,6 +24,8 @@ struct Npz::Data {
   std::filesystem::path path;
   std::string content;
   std::vector<ZipEntry> entries;
+  std::set<std::string, std::less<>> read_names = {};
+  std::uint64_t counted_bytes = 0;
 };
 
 namespace {
@@ -31,6 +34,13 @@ constexpr std::string_view kSuffix = ".npy";
 
 std::string place_of(const std::filesystem::path& path, std::string_view name) {
   return path.string() + ": array '" + printable(name) + "'";
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {" bytes", " kB", " MB", " GB", " TB"};
+  std::size_t unit = 0;
+  for (; bytes >= 10'000 && unit + 1 < kUnits.size(); ++unit) bytes /= 1000;
+  return std::to_string(bytes) + kUnits[unit];
 }
 
 // Calls `function` with a value of the C++ type of `dtype`.
@@ -171,7 +181,7 @@ template Array make_array(std::span<const std::uint64_t>, std::vector<std::int64
 template Array make_array(std::span<const float>, std::vector<std::int64_t>);
 template Array make_array(std::span<const double>, std::vector<std::int64_t>);
 
-Npz::Npz(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+Npz::Npz(std::shared_ptr<Data> data) : data_(std::move(data)) {}
 
 Npz Npz::open(const std::filesystem::path& path) {
   auto data = std::make_shared<Data>();
@@ -200,7 +210,37 @@ bool Npz::has(std::string_view name) const {
                      [&](const ZipEntry& entry) { return entry.name == name; });
 }
 
+std::vector<std::string> Npz::unread_names() const {
+  std::vector<std::string> names;
+  for (const ZipEntry& entry : data_->entries) {
+    if (!data_->read_names.contains(entry.name)) names.push_back(entry.name);
+  }
+  return names;
+}
+
+void Npz::count_memory(std::string_view name, std::uint64_t bytes) const {
+  const std::uint64_t file_bytes = data_->content.size();
+  const std::uint64_t allowed = kFreeBytes + kMaxExpansion * file_bytes;
+  if (__builtin_add_overflow(data_->counted_bytes, bytes, &data_->counted_bytes)) {
+    data_->counted_bytes = std::numeric_limits<std::uint64_t>::max();
+  }
+  if (data_->counted_bytes <= allowed) return;
+  fail(place_of(path(), name), "expected a file of " + size_text(file_bytes) +
+                                   " to become at most " + size_text(allowed) + " in memory, got " +
+                                   size_text(data_->counted_bytes) +
+                                   "; if that is meant, save it uncompressed (numpy.savez)");
+}
+
+ArrayHeader Npz::header(std::string_view name) const {
+  const ZipEntry& entry = find(name);
+  const std::string where = place_of(path(), name);
+  ZipStream stream(where, data_->content, entry);
+  NpyHeader found = read_npy_header(where, stream);
+  return {.dtype = found.dtype, .shape = std::move(found.shape)};
+}
+
 const ZipEntry& Npz::find(std::string_view name) const {
+  data_->read_names.emplace(name);
   const auto entry = std::find_if(data_->entries.begin(), data_->entries.end(),
                                   [&](const ZipEntry& e) { return e.name == name; });
   if (entry != data_->entries.end()) return *entry;
@@ -223,6 +263,8 @@ Array Npz::read(std::string_view name, std::int64_t max_bytes) const {
     fail(where, "expected the bytes of " + std::string(to_string(header.dtype)) + " of shape " +
                     shape_text(header.shape) + ", got " + std::to_string(stream.remaining()));
   }
+  // Another order of the axes is made in a copy.
+  count_memory(name, stream.remaining() * (header.is_fortran_order ? 2 : 1));
   Array array = {.dtype = header.dtype};
   array.bytes.resize(stream.remaining());
   stream.read(array.bytes);
@@ -237,6 +279,7 @@ std::vector<float> Npz::floats(std::string_view name, std::span<const std::int64
   const Array array = read(name);
   check_shape(place_of(path(), name), shape, array.shape);
   if (found_shape != nullptr) *found_shape = array.shape;
+  count_memory(name, static_cast<std::uint64_t>(array.num_elements()) * sizeof(float));
   return convert_items<float>(place_of(path(), name), array,
                               "finite numbers in the range of float32",
                               [&](auto value, bool& fits) {
@@ -251,6 +294,7 @@ std::vector<std::int64_t> Npz::integers(std::string_view name, std::span<const s
   const Array array = read(name);
   check_shape(place_of(path(), name), shape, array.shape);
   if (found_shape != nullptr) *found_shape = array.shape;
+  count_memory(name, static_cast<std::uint64_t>(array.num_elements()) * sizeof(std::int64_t));
   return convert_items<std::int64_t>(place_of(path(), name), array,
                                      "whole numbers in the range of int64",
                                      [](auto value, bool& fits) { return to_int64(value, fits); });

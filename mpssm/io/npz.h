@@ -46,8 +46,20 @@ Array make_array(std::span<const T> values, std::vector<std::int64_t> shape);
 
 struct ZipEntry;
 
+/// What the front of an array says.
+struct ArrayHeader {
+  DType dtype = DType::kFloat32;
+  std::vector<std::int64_t> shape = {};
+};
+
+/// A small file can become a lot: compressed bytes give a thousand times as many, a byte becomes an
+/// 8-byte number, an edge an entry of several tables. What is made of one file may take this much
+/// memory, and this many times the size of the file on top: more than uncompressed arrays need.
+inline constexpr std::int64_t kFreeBytes = std::int64_t{512} << 20;
+inline constexpr std::int64_t kMaxExpansion = 150;
+
 /// An opened .npz: the directory of the zip, checked; arrays are read one by one. Copies share the
-/// content.
+/// content and the count of memory; they are for one thread.
 class Npz {
  public:
   /// Throws InputError if this is no readable zip (truncated, overlapping or lying entries, names
@@ -57,6 +69,15 @@ class Npz {
   const std::filesystem::path& path() const;
   std::vector<std::string> names() const;  ///< without ".npy", in the order of the file
   bool has(std::string_view name) const;
+  std::vector<std::string> unread_names() const;  ///< those that nobody asked for by name
+
+  /// Counts memory that a reader is about to take for what it makes of an array, beside the arrays
+  /// that the functions below count themselves. Throws InputError if all of it together is more
+  /// than a file of this size may become.
+  void count_memory(std::string_view name, std::uint64_t bytes) const;
+
+  /// Dtype and shape, without the numbers.
+  ArrayHeader header(std::string_view name) const;
 
   /// Inflates and checks one array: header well-formed, shape x dtype without overflow and equal to
   /// the bytes present, CRC right, Fortran order and big-endian converted, declared size checked
@@ -75,10 +96,10 @@ class Npz {
 
  private:
   struct Data;
-  explicit Npz(std::shared_ptr<const Data> data);
+  explicit Npz(std::shared_ptr<Data> data);
   const ZipEntry& find(std::string_view name) const;
 
-  std::shared_ptr<const Data> data_;
+  std::shared_ptr<Data> data_;
 };
 
 /// Deflated, arrays in name order, dates fixed: the same arrays give the same bytes. Atomic. Each

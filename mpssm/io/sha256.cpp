@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // SHA-256 as in FIPS 180-4.
+#include "mpssm/io/sha256.h"
+
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "mpssm/io/file.h"
 
@@ -69,24 +70,56 @@ std::string make_tail(std::string_view rest, std::uint64_t total_bytes) {
   return tail;
 }
 
+class Hasher {
+ public:
+  void add(std::string_view piece) {
+    total_ += piece.size();
+    if (!rest_.empty()) {
+      const std::size_t missing = std::min(kBlockBytes - rest_.size(), piece.size());
+      rest_ += piece.substr(0, missing);
+      piece.remove_prefix(missing);
+      if (rest_.size() < kBlockBytes) return;
+      add_block(state_, rest_);
+      rest_.clear();
+    }
+    for (; piece.size() >= kBlockBytes; piece.remove_prefix(kBlockBytes)) {
+      add_block(state_, piece.substr(0, kBlockBytes));
+    }
+    rest_ = piece;
+  }
+
+  std::string hex() const {
+    State state = state_;
+    const std::string tail = make_tail(rest_, total_);
+    for (std::size_t at = 0; at < tail.size(); at += kBlockBytes) {
+      add_block(state, std::string_view(tail).substr(at, kBlockBytes));
+    }
+    std::string text;
+    for (const std::uint32_t word : state) {
+      for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 15];
+    }
+    return text;
+  }
+
+ private:
+  State state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::string rest_;  // less than a block
+  std::uint64_t total_ = 0;
+};
+
 }  // namespace
 
 std::string sha256(std::string_view content) {
-  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::string_view rest = content;
-  for (; rest.size() >= kBlockBytes; rest.remove_prefix(kBlockBytes)) {
-    add_block(state, rest.substr(0, kBlockBytes));
-  }
-  const std::string tail = make_tail(rest, content.size());
-  for (std::size_t at = 0; at < tail.size(); at += kBlockBytes) {
-    add_block(state, std::string_view(tail).substr(at, kBlockBytes));
-  }
-  std::string hex;
-  for (const std::uint32_t word : state) {
-    for (int shift = 28; shift >= 0; shift -= 4) hex += "0123456789abcdef"[word >> shift & 15];
-  }
-  return hex;
+  Hasher hasher;
+  hasher.add(content);
+  return hasher.hex();
+}
+
+std::string sha256_of_file(const std::filesystem::path& path) {
+  Hasher hasher;
+  read_pieces(path, [&](std::string_view piece) { hasher.add(piece); });
+  return hasher.hex();
 }
 
 }  // namespace mpssm::io

@@ -278,6 +278,11 @@ std::string draw_data(const CurvePicture& picture, const Plot& plot) {
   for (const Curve& curve : picture.curves) lines.push_back(curve_lines(plot, curve));
   for (const Band& band : picture.bands) lines.push_back(band_outlines(plot, band));
   thin_out(lines);
+  if (num_points(lines) == 0) {
+    return svg::text(plot.left + kPlotWidth / 2, kTop + kPlotHeight / 2, " text-anchor=\"middle\"",
+                     picture.log_y ? "nothing to draw: no value is above 0"
+                                   : "nothing to draw: there is no value");
+  }
   const std::size_t num_curves = picture.curves.size();
   const std::vector<std::size_t> colours = band_colours(picture);
   std::string out;
@@ -380,7 +385,7 @@ std::string curve_svg(const CurvePicture& picture) {
   const double width = plot.left + kPlotWidth + width_of(entries) + margin;
   const double legend_height = kTop + kLegendLine * static_cast<double>(entries.size()) + kMargin;
   std::string out = svg::opening(width, std::max(kBottom + kFooter, legend_height), picture.title);
-  out += svg::heading(kMargin, 36, width - 2 * kMargin, picture.title);
+  out += svg::heading(kMargin, width - 2 * kMargin, picture.title);
   out += draw_axes(picture, plot);
   out += draw_data(picture, plot);
   out += draw_legend(entries, plot.left + kPlotWidth + kLegendGap);

@@ -41,8 +41,8 @@ struct CurvePicture {
 
 /// One plot with the legend to its right, about 900 units wide. Eight colours that colour-blind
 /// readers can tell apart, then the same again. Long curves are thinned out to what can be seen, so
-/// that the picture stays below 100 KB. Throws std::invalid_argument if the coordinates of a curve
-/// or band differ in number.
+/// that the picture stays below 100 KB. If there is no point to draw, the plot says so. Throws
+/// std::invalid_argument if the coordinates of a curve or band differ in number.
 std::string curve_svg(const CurvePicture& picture);
 
 }  // namespace mpssm::report

@@ -223,7 +223,7 @@ std::string graph_svg(const GraphPicture& picture) {
   const double bar_left = kMargin + drawing.width + kGap;
   const double width = bar_left + scale.bar_width() + kMargin;
   std::string out = svg::opening(width, kTop + drawing.height + kMargin, picture.title);
-  out += svg::heading(kMargin, 36, width - 2 * kMargin, picture.title);
+  out += svg::heading(kMargin, width - 2 * kMargin, picture.title);
   out += draw_edges(picture, drawing);
   std::vector<bool> is_marked(picture.position.size(), false);
   for (const std::int32_t node : picture.marked) is_marked[node] = true;

@@ -20,6 +20,7 @@ constexpr double kLongSide = 440.0;   // of the matrix, about
 constexpr double kShortSide = 130.0;  // at least
 constexpr double kGap = 28.0;         // to the colour bar
 constexpr double kFooter = 66.0;
+constexpr double kNoteLine = 22.0;
 constexpr double kMinHeight = 220.0;  // of the colour bar
 
 void check(const HeatMap& map) {
@@ -146,6 +147,19 @@ std::string draw_axes(const HeatMap& map, const Geometry& place) {
   return out;
 }
 
+/// Rows (columns) of a bin.
+std::string bin_text(std::int64_t count, std::int64_t bins) {
+  const std::int64_t least = count / bins;
+  return std::to_string(least) + (count % bins == 0 ? "" : "-" + std::to_string(least + 1));
+}
+
+/// Empty if each cell is one entry.
+std::string bin_note(const HeatMap& map, const Bins& bins) {
+  if (bins.rows == map.rows && bins.columns == map.columns) return "";
+  return "a cell is the mean of " + bin_text(map.rows, bins.rows) + " x " +
+         bin_text(map.columns, bins.columns) + " entries";
+}
+
 std::string draw_cells(const Bins& bins, const svg::ColourScale& scale, const Geometry& place) {
   std::vector<std::uint8_t> levels;
   for (const double value : bins.mean) levels.push_back(scale.level(value));
@@ -166,12 +180,18 @@ std::string heat_map_svg(const HeatMap& map) {
   const double bar_height = std::max(place.height, kMinHeight);
   const double bar_left = place.left + place.width + kGap;
   const double width = bar_left + scale.bar_width() + kMargin;
+  const std::string note = bin_note(map, bins);
+  const double below = kFooter + (note.empty() ? 0.0 : kNoteLine);
   std::string out =
-      svg::opening(width, kTop + std::max(place.height + kFooter, bar_height + kMargin), map.title);
-  out += svg::heading(kMargin, 36, width - 2 * kMargin, map.title);
+      svg::opening(width, kTop + std::max(place.height + below, bar_height + kMargin), map.title);
+  out += svg::heading(kMargin, width - 2 * kMargin, map.title);
   out += draw_axes(map, place);
   out += draw_cells(bins, scale, place);
   out += scale.bar(bar_left, kTop, bar_height, map.value_label);
+  if (!note.empty()) {
+    out += svg::text(place.left + place.width / 2, kTop + place.height + 46 + kNoteLine,
+                     " text-anchor=\"middle\"", note);
+  }
   return out + "</svg>\n";
 }
 

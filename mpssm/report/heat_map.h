@@ -24,7 +24,8 @@ inline constexpr std::int64_t kMaxHeatMapBins = 128;
 
 /// The matrix with numbered rows and columns and a colour bar. More than kMaxHeatMapBins rows
 /// (columns) become that many bins of neighbours, whose sizes differ by one at most; a bin has the
-/// mean of its values, also on a logarithmic scale, and is not finite if one of them is not.
+/// mean of its values, also on a logarithmic scale, and is not finite if one of them is not; a line
+/// below the picture says so.
 /// NaN and infinities have a colour of their own, and so have values that are not positive on a
 /// logarithmic scale; the legend names them where they occur. Some 10 bytes per run of bins of one
 /// colour. Throws std::invalid_argument if the size is not rows * columns, or the matrix is empty.

@@ -12,6 +12,7 @@ namespace mpssm::report::svg {
 namespace {
 
 constexpr double kLetterWidth = 0.62;  // over the font size
+constexpr std::string_view kEllipsis = "\u2026";
 
 /// Bytes of the character that `text` starts with, 0 if XML could not hold it.
 std::size_t character_size(std::string_view text) {
@@ -38,6 +39,23 @@ std::size_t character_size(std::string_view text) {
 
 /// All bytes of UTF-8 but those that continue a character.
 bool starts_letter(char c) { return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u; }
+
+// Lines of whole words where they fit; the last line has the rest, cut if it is too long.
+std::vector<std::string> broken(std::string_view text, double width, double font_size,
+                                std::size_t max_lines) {
+  std::vector<std::string> lines;
+  while (text_width(text, font_size) > width && lines.size() + 1 < max_lines) {
+    std::size_t end = shortened(text, width, font_size).size() - kEllipsis.size();
+    const std::size_t space = text.rfind(' ', end);
+    if (space != std::string_view::npos && space > 0) end = space;
+    if (end == 0) break;
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  lines.push_back(shortened(text, width, font_size));
+  return lines;
+}
 
 }  // namespace
 
@@ -100,12 +118,21 @@ std::string opening(double width, double height, std::string_view title) {
          escaped(title) + "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
 }
 
-std::string heading(double x, double y, double width, std::string_view title) {
+std::string heading(double x, double width, std::string_view title) {
   if (title.empty()) return "";
   const double bold = 1.1;
-  const double size = std::clamp(width / (bold * text_width(title, 1.0)), 13.0, 19.0);
-  return text(x, y, " font-size=\"" + number(std::floor(size)) + "\" font-weight=\"600\"",
-              shortened(title, width, bold * std::floor(size)));
+  const double size = std::floor(std::clamp(width / (bold * text_width(title, 1.0)), 13.0, 19.0));
+  constexpr std::size_t kMaxLines = 3;
+  constexpr double kLine = 16.0;
+  const std::vector<std::string> lines = broken(title, width, bold * size, kMaxLines);
+  const auto more = static_cast<double>(lines.size() - 1);
+  double y = lines.size() < kMaxLines ? 36.0 - kLine * more / 2.0 : 16.0;
+  std::string out;
+  for (const std::string& line : lines) {
+    out += text(x, y, " font-size=\"" + number(size) + "\" font-weight=\"600\"", line);
+    y += kLine;
+  }
+  return out;
 }
 
 double text_width(std::string_view text, double font_size) {
@@ -118,7 +145,7 @@ std::string shortened(std::string_view text, double width, double font_size) {
   double letters = std::floor(width / (kLetterWidth * font_size)) - 1.0;  // one for the ellipsis
   const auto end = std::find_if(text.begin(), text.end(),
                                 [&](char c) { return starts_letter(c) && letters-- < 1.0; });
-  return std::string(text.begin(), end) + "\u2026";
+  return std::string(text.begin(), end) + std::string(kEllipsis);
 }
 
 std::string cell_runs(std::int64_t rows, std::int64_t columns, std::span<const std::uint8_t> level,

@@ -26,8 +26,9 @@ std::string rectangle(double x, double y, double width, double height, std::stri
 
 /// The opening tag, the title for screen readers, a white background. The text is 14 units high.
 std::string opening(double width, double height, std::string_view title);
-/// The title as a line of text at most `width` wide: smaller if long, cut if too long.
-std::string heading(double x, double y, double width, std::string_view title);
+/// The title at most `width` wide, in the 60 units at the top of a picture: one line, smaller if
+/// long, then up to three lines, and cut if it is longer still.
+std::string heading(double x, double width, std::string_view title);
 
 /// A generous guess: fonts differ.
 double text_width(std::string_view text, double font_size = 14.0);

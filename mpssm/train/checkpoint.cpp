@@ -2,12 +2,12 @@
 #include "mpssm/train/checkpoint.h"
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <torch/types.h>
 
 #include "mpssm/io/error.h"
@@ -64,6 +64,21 @@ Weights take_weights(const io::SafeTensors& file, const std::string& prefix,
   return weights;
 }
 
+/// JSON has neither infinities nor NaN, and a metric may be any of them: these go in as text.
+nlohmann::json number_to_json(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0.0 ? "inf" : "-inf";
+}
+
+double number_from_json(const nlohmann::json& json) {
+  if (!json.is_string()) return json.get<double>();
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto text = json.get<std::string>();
+  return text == "inf"    ? infinity
+         : text == "-inf" ? -infinity
+                          : std::numeric_limits<double>::quiet_NaN();
+}
+
 nlohmann::json to_json(const Position& position) {
   return {{"epoch", position.epoch},
           {"batch", position.batch},
@@ -73,7 +88,7 @@ nlohmann::json to_json(const Position& position) {
           {"evals_since_gain", position.evals_since_gain},
           {"evals_since_drop", position.evals_since_drop},
           {"has_best", position.has_best},
-          {"best_value", position.best_value},
+          {"best_value", number_to_json(position.best_value)},
           {"best_step", position.best_step},
           {"finished", position.finished},
           {"seconds", position.seconds},
@@ -93,9 +108,7 @@ Position position_from(const std::string& text, const std::string& origin) {
     json.at("evals_since_gain").get_to(position.evals_since_gain);
     json.at("evals_since_drop").get_to(position.evals_since_drop);
     json.at("has_best").get_to(position.has_best);
-    // JSON has no NaN, which a metric that is not defined gives.
-    position.best_value = json.at("best_value").is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                                          : json.at("best_value").get<double>();
+    position.best_value = number_from_json(json.at("best_value"));
     json.at("best_step").get_to(position.best_step);
     json.at("finished").get_to(position.finished);
     json.at("seconds").get_to(position.seconds);
@@ -170,7 +183,8 @@ ModelFile load_model(const std::filesystem::path& path) {
 }
 
 void save_state(const std::filesystem::path& path, const torch::nn::Module& module, Adam& adam,
-                const Weights& best, const Position& position, const std::string& config) {
+                const at::Generator& generator, const Weights& best, const Position& position,
+                const std::string& config) {
   io::SafeTensors file;
   file.metadata["config"] = config;
   file.metadata["position"] = to_json(position).dump();
@@ -180,12 +194,12 @@ void save_state(const std::filesystem::path& path, const torch::nn::Module& modu
     file.tensors["adam.mean." + slot.name] = to_raw(slot.mean);
     file.tensors["adam.variance." + slot.name] = to_raw(slot.variance);
   }
-  file.tensors["generator"] = to_raw(at::detail::getDefaultCPUGenerator().get_state());
+  file.tensors["generator"] = to_raw(generator.get_state());
   io::write_safetensors(path, file);
 }
 
 RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& module, Adam& adam,
-                         const std::string& config) {
+                         at::Generator& generator, const std::string& config) {
   const std::string origin = path.string();
   const io::SafeTensors file = io::read_safetensors(path);
   if (metadata_of(file, "config", origin) != config) {
@@ -209,7 +223,6 @@ RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& m
     restore("adam.variance." + slot.name, slot.variance);
   }
   adam.set_num_steps(state.position.step);
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
   torch::Tensor generator_state = generator.get_state();
   restore("generator", generator_state);
   try {

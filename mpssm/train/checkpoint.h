@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include <ATen/core/Generator.h>
 #include <torch/nn/module.h>
 
 #include "mpssm/train/adam.h"
@@ -51,12 +52,13 @@ struct Position {
 /// Everything that the next step depends on: weights, best weights, Adam's moments, the random
 /// generator, the position. `config` is kept to refuse a resume under other settings.
 void save_state(const std::filesystem::path& path, const torch::nn::Module& module, Adam& adam,
-                const Weights& best, const Position& position, const std::string& config);
+                const at::Generator& generator, const Weights& best, const Position& position,
+                const std::string& config);
 struct RestoredState {
   Position position;
   Weights best;
 };
 RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& module, Adam& adam,
-                         const std::string& config);
+                         at::Generator& generator, const std::string& config);
 
 }  // namespace mpssm::train

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/train/config.h"
 
-#include <charconv>
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <initializer_list>
@@ -132,12 +132,85 @@ void apply_table(Config& config, const toml::table& table, const std::string& pr
   }
 }
 
+/// Settings are two levels deep. The parser calls itself for each level, and asserts that there are
+/// no control characters, so both are checked before it sees the text.
+class TomlGuard {
+ public:
+  TomlGuard(std::string_view text, const std::string& origin) : text_(text), origin_(origin) {}
+
+  void check() {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '"' || c == '\'') {
+        skip_string(c);
+        continue;
+      }
+      if (c == '#') {
+        while (at_ < text_.size() && text_[at_] != '\n') advance();
+        continue;
+      }
+      if (c == '.' && ++dots_ > kMaxDots) fail("expected keys of two parts, got one of many");
+      if (c == '[' || c == '{') ++brackets_;
+      if (c == ']' || c == '}') brackets_ = std::max(brackets_ - 1, 0);
+      if (brackets_ > kMaxBrackets) fail("expected no lists in lists, got many");
+      if (kEndsOfKeys.find(c) != std::string_view::npos) dots_ = 0;
+      advance();
+    }
+  }
+
+ private:
+  static constexpr int kMaxDots = 8;
+  static constexpr int kMaxBrackets = 8;
+  static constexpr std::string_view kEndsOfKeys = "\n=[]{},";
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError(origin_ + ":" + std::to_string(line_) + ":" + std::to_string(column_) + ": " +
+                     what);
+  }
+
+  void advance() {
+    const auto c = static_cast<unsigned char>(text_[at_]);
+    if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F) {
+      fail("expected text, got the control character '" + io::printable(text_.substr(at_, 1)) +
+           "'");
+    }
+    ++at_;
+    ++column_;
+    if (c == '\n') {
+      ++line_;
+      column_ = 1;
+    }
+  }
+
+  // One that has no end is left to the parser to complain about.
+  void skip_string(char quote) {
+    const std::string three(3, quote);
+    const bool is_long = text_.substr(at_, 3) == three;
+    const std::string_view end = std::string_view(three).substr(0, is_long ? 3 : 1);
+    for (std::size_t i = 0; i < end.size(); ++i) advance();
+    while (at_ < text_.size() && text_.substr(at_, end.size()) != end) {
+      if (!is_long && text_[at_] == '\n') return;
+      if (quote == '"' && text_[at_] == '\\') advance();
+      if (at_ < text_.size()) advance();
+    }
+    // A long string may end with one or two quotes of its own before the three.
+    const std::size_t most = is_long ? 5 : 1;
+    for (std::size_t i = 0; i < most && at_ < text_.size() && text_[at_] == quote; ++i) advance();
+  }
+
+  std::string_view text_;
+  const std::string& origin_;
+  std::size_t at_ = 0;
+  std::int64_t line_ = 1;
+  std::int64_t column_ = 1;
+  int dots_ = 0;
+  int brackets_ = 0;
+};
+
 std::string toml_value(bool value) { return value ? "true" : "false"; }
 std::string toml_value(std::int64_t value) { return std::to_string(value); }
 std::string toml_value(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  std::string result(text, end);
+  std::string result = io::number_text(value);
   // TOML tells integers and floats apart by the point.
   if (result.find_first_of(".e") == std::string::npos) result += ".0";
   return result;
@@ -168,6 +241,7 @@ void expect_one_of(std::string_view key, const std::string& value,
 }  // namespace
 
 void apply_toml(Config& config, std::string_view text, const std::string& origin) {
+  TomlGuard(text, origin).check();
   toml::table table;
   try {
     table = toml::parse(text, origin);

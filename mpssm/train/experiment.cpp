@@ -5,15 +5,15 @@
 #include <sys/resource.h>
 
 #include <torch/types.h>
-#include <torch/utils.h>
 
 #include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
-#include "mpssm/ops/runtime.h"
+#include "mpssm/ops/generator.h"
 #include "mpssm/train/checkpoint.h"
 #include "mpssm/train/metrics.h"
+#include "mpssm/train/problem.h"
 #include "mpssm/version.h"
 
 namespace mpssm::train {
@@ -40,40 +40,6 @@ data::LoadOptions load_options(const Config& config, const fs::path& data_dir) {
   return options;
 }
 
-std::string to_text(const Preprocessing& learned) {
-  json columns = json::array();
-  for (const data::Column& column : learned.columns) {
-    columns.push_back({{"name", column.name},
-                       {"mean", column.mean},
-                       {"scale", column.scale},
-                       {"categories", column.categories}});
-  }
-  return json{{"columns", columns},
-              {"class_names", learned.class_names},
-              {"label_scale", learned.label_scale},
-              {"mean", learned.mean},
-              {"scale", learned.scale}}
-      .dump();
-}
-
-Preprocessing preprocessing_from(const std::string& text, const std::string& origin) {
-  try {
-    const json object = json::parse(text);
-    Preprocessing learned;
-    for (const json& item : object.at("columns")) {
-      learned.columns.push_back({item.at("name"), item.at("mean"), item.at("scale"),
-                                 item.at("categories").get<std::vector<std::string>>()});
-    }
-    object.at("class_names").get_to(learned.class_names);
-    object.at("label_scale").get_to(learned.label_scale);
-    object.at("mean").get_to(learned.mean);
-    object.at("scale").get_to(learned.scale);
-    return learned;
-  } catch (const json::exception&) {
-    throw InputError(origin + ": its 'preprocessing' cannot be read");
-  }
-}
-
 const std::string& text_of(const ModelFile& file, const std::string& key,
                            const std::string& origin) {
   const auto found = file.metadata.find(key);
@@ -94,11 +60,76 @@ data::Task task_of(const ModelFile& file, const std::string& origin) {
 
 /// Numbers that a model gives per sample: rows of the last weight of its readout.
 std::int64_t outputs_of(const Weights& weights) {
+  constexpr std::string_view kPrefix = "readout_";
   std::int64_t outputs = 1;
-  for (const auto& [name, weight] : weights) {  // sorted: the last layer comes last
-    if (name.starts_with("readout") && weight.dim() == 2) outputs = weight.size(0);
+  std::int64_t last = -1;
+  for (const auto& [name, weight] : weights) {
+    if (!name.starts_with(kPrefix) || !name.ends_with(".weight") || weight.dim() != 2) continue;
+    // By number: as text "readout_10" comes before "readout_9".
+    const std::int64_t layer = std::atoll(name.c_str() + kPrefix.size());
+    if (layer < last) continue;
+    last = layer;
+    outputs = weight.size(0);
   }
   return outputs;
+}
+
+/// A hostile file may say anything.
+void check_classes(const Preprocessing& learned, data::Task task, const Weights& weights,
+                   const std::string& origin) {
+  const std::int64_t outputs = outputs_of(weights);
+  const auto names = static_cast<std::int64_t>(learned.class_names.size());
+  const bool fits = task == data::Task::kNodeBinary    ? names == 2 && outputs == 1
+                    : task == data::Task::kNodeClasses ? names >= 2 && names == outputs
+                                                       : names == 0;
+  if (fits) return;
+  throw InputError(origin + ": a model for " + std::string(data::to_string(task)) + " with " +
+                   std::to_string(outputs) + " output(s) cannot have " + std::to_string(names) +
+                   " class name(s)");
+}
+
+/// The pins in a model's metadata.
+DataPins pins_of(const ModelFile& file, const std::string& origin) {
+  if (!file.metadata.contains("data") && file.metadata.contains("preprocessing")) {
+    throw InputError(origin +
+                     ": was written by mpssm 0.2.0 or older, which did not keep its data; "
+                     "train it again");
+  }
+  return pins_from_json(text_of(file, "data", origin), origin);
+}
+
+/// Stops if a file of the run is not what it was.
+void check_unchanged(const DataPins& pins, const std::string& name,
+                     const data::LoadOptions& options, const std::string& way_out) {
+  std::error_code ignored;
+  if (!data::is_name(name) && !fs::exists(name, ignored)) {
+    throw InputError(io::printable(name, 200) + ": the data of this run are not there any more; " +
+                     way_out);
+  }
+  const std::string change = what_changed(pins.files, data::input_files(name, options));
+  if (change.empty()) return;
+  throw InputError(io::printable(name, 200) + ": " + change + " since this run was trained; " +
+                   way_out);
+}
+
+/// Reads data again the way that a run has read them: its columns, its classes, its parts.
+data::Dataset load_pinned(const DataPins& pins, const Config& config,
+                          const data::LoadOptions& how) {
+  data::LoadOptions options = how;
+  if (!pins.learned.columns.empty()) options.columns = &pins.learned.columns;
+  if (!pins.learned.class_names.empty()) options.class_names = &pins.learned.class_names;
+  data::Dataset dataset = data::load(config.data.name, options);
+  apply_pins(pins, config.data.split, dataset);
+  return dataset;
+}
+
+/// Parts that other data may come with are not the parts of this model.
+void count_all_as_test(data::Dataset& dataset) {
+  if (auto* nodes = std::get_if<data::NodeData>(&dataset.content)) {
+    nodes->splits = {std::vector(nodes->target.size(), data::Part::kTest)};
+  } else if (auto* graphs = std::get_if<data::GraphsData>(&dataset.content)) {
+    graphs->part.assign(graphs->part.size(), data::Part::kTest);
+  }
 }
 
 std::string metric_of(const Config& config, const data::Dataset& dataset) {
@@ -130,38 +161,30 @@ std::string metric_of(const Config& config, const data::Dataset& dataset) {
 /// The file that a run is done by when it exists.
 fs::path record_path(const fs::path& folder) { return folder / "record.json"; }
 
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw InputError(folder.string() + ": cannot make this folder: " + error.message());
-  }
-}
-
-/// Files that a killed process was about to write (io::write_file).
-void remove_leftovers(const fs::path& folder) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(".") && name.find(".tmp-") != std::string::npos) {
-      std::error_code ignored;
-      fs::remove(entry.path(), ignored);
-    }
-  }
-}
-
 }  // namespace
+
+Experiment::Experiment() = default;
+Experiment::Experiment(Experiment&&) noexcept = default;
+Experiment& Experiment::operator=(Experiment&&) noexcept = default;
+Experiment::~Experiment() = default;
 
 std::int64_t least_parameters(const Config& config) {
   const std::int64_t square = config.model.channels * config.model.channels;
   return config.model.blocks * (config.model.kind == "mpssm" ? 3 : 1) * square;
 }
 
-Experiment set_up(const Config& config, const fs::path& data_dir) {
+Experiment set_up(const Config& config, const fs::path& data_dir, const DataPins* pins) {
   check(config);
   Experiment experiment;
   experiment.config = config;
-  experiment.dataset =
-      std::make_unique<data::Dataset>(data::load(config.data.name, load_options(config, data_dir)));
+  const data::LoadOptions options = load_options(config, data_dir);
+  if (pins != nullptr) {
+    check_unchanged(*pins, config.data.name, options,
+                    "put the old file back, or start anew with another --out");
+    experiment.dataset = std::make_unique<data::Dataset>(load_pinned(*pins, config, options));
+  } else {
+    experiment.dataset = std::make_unique<data::Dataset>(data::load(config.data.name, options));
+  }
   // A path must mean the same wherever the run is opened from.
   if (!data::is_name(config.data.name)) {
     experiment.config.data.name = fs::weakly_canonical(config.data.name).string();
@@ -172,16 +195,20 @@ Experiment set_up(const Config& config, const fs::path& data_dir) {
     experiment.config.data.horizon = series->horizon;
   }
   experiment.metric = metric_of(config, *experiment.dataset);
-  experiment.problem = make_problem(*experiment.dataset, experiment.config);
-  ops::ensure_runtime();
-  torch::manual_seed(static_cast<std::uint64_t>(config.seed));
-  experiment.model = build_model(*experiment.problem, experiment.config);
+  experiment.problem = make_problem(*experiment.dataset, experiment.config,
+                                    pins != nullptr ? &pins->learned : nullptr);
+  experiment.pins =
+      pin(*experiment.dataset, config.data.split, experiment.problem->preprocessing());
+  {
+    const ops::DefaultGeneratorScope own_numbers(
+        ops::make_generator(static_cast<std::uint64_t>(config.seed)));
+    experiment.model = build_model(*experiment.problem, experiment.config);
+  }
   experiment.problem->start(*experiment.model.module);
   return experiment;
 }
 
-Experiment reopen(const fs::path& run, const fs::path& data_dir,
-                  const std::optional<std::string>& new_data) {
+Experiment reopen(const fs::path& run, const ReopenOptions& how) {
   std::error_code error;
   const fs::path path = fs::is_directory(run, error) ? run / "model.safetensors" : run;
   const std::string origin = path.string();
@@ -197,21 +224,34 @@ Experiment reopen(const fs::path& run, const fs::path& data_dir,
                      std::to_string(least_parameters(experiment.config)) +
                      " weights for its settings, got " + std::to_string(num_weights));
   }
-  const Preprocessing learned = preprocessing_from(text_of(file, "preprocessing", origin), origin);
+  experiment.pins = pins_of(file, origin);
+  const Preprocessing& learned = experiment.pins.learned;
   const data::Task task = task_of(file, origin);
-  data::LoadOptions options = load_options(experiment.config, data_dir);
-  if (new_data) {
+  check_classes(learned, task, file.weights, origin);
+  data::LoadOptions options = load_options(experiment.config, how.data_dir);
+  const std::string& own_data = experiment.config.data.name;
+  // The same files under another name are no new data: their parts are known.
+  const bool is_new =
+      how.new_data &&
+      (experiment.pins.files.empty() ||
+       !what_changed(experiment.pins.files, data::input_files(*how.new_data, options)).empty());
+  if (is_new) {
     options.columns = &learned.columns;
     options.class_names = &learned.class_names;
+    options.skip_new_classes = how.skip_new_classes;
     options.task = task;
     options.num_targets = outputs_of(file.weights);
-  }
-  experiment.dataset = std::make_unique<data::Dataset>(
-      data::load(new_data ? *new_data : experiment.config.data.name, options));
-  const auto* nodes = std::get_if<data::NodeData>(&experiment.dataset->content);
-  // The split it was trained on says nothing about data that have fewer.
-  if (new_data && nodes != nullptr && experiment.config.data.split >= std::ssize(nodes->splits)) {
+    experiment.dataset = std::make_unique<data::Dataset>(data::load(*how.new_data, options));
+    experiment.dataset->protocol = "other data than it was trained on, all that is labelled";
     experiment.config.data.split = 0;
+    count_all_as_test(*experiment.dataset);
+  } else {
+    if (how.new_data) experiment.config.data.name = *how.new_data;
+    check_unchanged(experiment.pins, own_data, options,
+                    "put the old file back, or score it as new data with --data " +
+                        io::printable(own_data, 200));
+    experiment.dataset =
+        std::make_unique<data::Dataset>(load_pinned(experiment.pins, experiment.config, options));
   }
   if (experiment.dataset->task != task) {
     throw InputError(experiment.dataset->name + ": the model was trained for " +
@@ -220,8 +260,10 @@ Experiment reopen(const fs::path& run, const fs::path& data_dir,
   }
   experiment.metric = metric_of(experiment.config, *experiment.dataset);
   experiment.problem = make_problem(*experiment.dataset, experiment.config, &learned);
-  ops::ensure_runtime();
-  experiment.model = build_model(*experiment.problem, experiment.config);
+  {
+    const ops::DefaultGeneratorScope own_numbers(ops::make_generator(0));  // replaced below
+    experiment.model = build_model(*experiment.problem, experiment.config);
+  }
   const auto encoder = file.weights.find("encoder.weight");
   const torch::Tensor expected = experiment.model.module->named_parameters()["encoder.weight"];
   if (encoder != file.weights.end() && encoder->second.dim() == 2 &&
@@ -235,39 +277,42 @@ Experiment reopen(const fs::path& run, const fs::path& data_dir,
   return experiment;
 }
 
-std::optional<report::RunRecord> run(Experiment& experiment, const RunOptions& options) {
-  make_folder(options.folder);
-  remove_leftovers(options.folder);
+std::optional<DataPins> read_pins(const fs::path& folder) {
+  const fs::path path = pins_path(folder);
+  if (fs::exists(path)) return pins_from_json(io::read_file(path), path.string());
+  if (!fs::exists(folder / "state.safetensors")) return std::nullopt;
+  throw InputError(folder.string() +
+                   ": has no data.json (mpssm 0.2.0 and older did not write it): "
+                   "cannot tell whether its data have changed; start anew");
+}
+
+std::optional<report::RunRecord> run(Experiment& experiment, const RunFolder& run_folder,
+                                     bool resume, const TrainHooks& hooks) {
+  const fs::path& folder = run_folder.path();
   const std::string config_text = to_toml(experiment.config);
-  const fs::path config_path = options.folder / "config.toml";
-  if (!options.resume) {
-    // Without a state there is nothing to lose: a run that never got to its first checkpoint.
-    if (fs::exists(options.folder / "state.safetensors") ||
-        fs::exists(record_path(options.folder))) {
-      throw InputError(
-          options.folder.string() +
-          ": holds a run already; --resume goes on with it, another --out starts anew");
-    }
-    io::write_file(config_path, config_text);
+  const std::string pins_text = to_json(experiment.pins);
+  if (!resume) {
+    io::write_file(pins_path(folder), pins_text + "\n");
+    io::write_file(folder / "config.toml", config_text);
   }
   const TrainJob job{.problem = *experiment.problem,
                      .config = experiment.config,
                      .metric = experiment.metric,
                      .model = experiment.model.module,
-                     .folder = options.folder,
-                     .metadata = {{"format", "mpssm-model-1"},
+                     .folder = folder,
+                     .metadata = {{"format", "mpssm-model-2"},
                                   {"version", kVersion},
                                   {"dataset", experiment.dataset->name},
                                   {"task", std::string(data::to_string(experiment.dataset->task))},
                                   {"config", config_text},
-                                  {"preprocessing", to_text(experiment.problem->preprocessing())}},
-                     .resume = options.resume};
-  const TrainOutcome outcome = train(job, options.hooks);
+                                  {"data", pins_text}},
+                     .resume = resume};
+  const TrainOutcome outcome = train(job, hooks);
   if (!outcome.finished) return std::nullopt;
 
   report::RunRecord record;
   record.version = kVersion;
-  record.run = options.folder.string();
+  record.run = folder.string();
   record.dataset = experiment.dataset->name;
   record.task = data::to_string(experiment.dataset->task);
   record.metric = experiment.metric;
@@ -284,13 +329,13 @@ std::optional<report::RunRecord> run(Experiment& experiment, const RunOptions& o
   }
   {
     const torch::NoGradGuard no_grad;
-    io::write_file(options.folder / "predictions.csv", [&](const io::Sink& sink) {
+    io::write_file(folder / "predictions.csv", [&](const io::Sink& sink) {
       experiment.problem->write_predictions(*experiment.model.module, sink);
     });
   }
   record.seconds = outcome.seconds;
   record.peak_mib = peak_mib();
-  io::write_file(record_path(options.folder), report::to_json(record, 2) + "\n");
+  io::write_file(record_path(folder), report::to_json(record, 2) + "\n");
   return record;
 }
 
@@ -298,6 +343,16 @@ Metrics evaluate(const Experiment& experiment, data::Part part) {
   const torch::NoGradGuard no_grad;
   experiment.model.module->eval();
   return experiment.problem->evaluate(*experiment.model.module, part);
+}
+
+void write_predictions(const Experiment& experiment, const io::Sink& sink) {
+  const torch::NoGradGuard no_grad;
+  if (experiment.dataset->task == data::Task::kForecast) {
+    write_forecast(*experiment.dataset, experiment.config, experiment.problem->preprocessing(),
+                   *experiment.model.module, sink);
+  } else {
+    experiment.problem->write_predictions(*experiment.model.module, sink);
+  }
 }
 
 double peak_mib() {

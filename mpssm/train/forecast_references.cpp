@@ -27,6 +27,18 @@ Windows windows_of(const data::SeriesData& data, const torch::Tensor& series, st
   return {all.slice(2, 0, data.lags), all.slice(2, data.lags)};
 }
 
+/// The series with each missing value replaced by the last one observed at its node; missing until
+/// there is one.
+torch::Tensor carry_forward(const torch::Tensor& series, float null_value) {
+  torch::Tensor filled = series.clone();
+  float* values = filled.data_ptr<float>();
+  const std::int64_t n = series.size(1);
+  for (std::int64_t i = n; i < filled.numel(); ++i) {
+    if (values[i] == null_value) values[i] = values[i - n];
+  }
+  return filled;
+}
+
 /// Mean of the training values of each node at each time of the week (of the day, if the training
 /// part is shorter than two weeks).
 torch::Tensor historical_average(const data::SeriesData& data, const data::WindowSplit& split) {
@@ -191,8 +203,11 @@ std::vector<Reference> forecast_references(const data::SeriesData& data,
   if (!data.null_value) {
     references.push_back({"zero", score(torch::zeros_like(test.truth), test.truth)});
   }
-  references.push_back(
-      {"last value", score(test.seen.slice(2, data.lags - 1).expand_as(test.truth), test.truth)});
+  const torch::Tensor known = data.null_value ? carry_forward(series, *data.null_value) : series;
+  const torch::Tensor last =
+      windows_of(data, known, split.test, split.end).seen.slice(2, data.lags - 1);
+  references.push_back({data.null_value ? "last observed value" : "last value",
+                        score(last.expand_as(test.truth), test.truth)});
   if (!data.time_of_day.empty()) {
     const torch::Tensor average = historical_average(data, split);
     const Windows of_average = windows_of(data, average, split.test, split.end);

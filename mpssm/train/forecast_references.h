@@ -20,9 +20,10 @@ Metrics forecast_metrics(const torch::Tensor& forecast, const torch::Tensor& tru
 torch::Tensor ridge_line(const data::SeriesData& data, const data::WindowSplit& split,
                          std::int64_t fit_end, bool loss_is_mae);
 
-/// On the test windows. The historical average (per node and time of the week, over the training
-/// period) needs a time of day. The line is ridge_line, fitted to the
-/// training part.
+/// On the test windows. Where values may be missing, the last value is the last observed one,
+/// however long ago; the line takes them as they are stored. The historical average (per node and
+/// time of the week, over the training period) needs a time of day. The line is ridge_line, fitted
+/// to the training part.
 std::vector<Reference> forecast_references(const data::SeriesData& data,
                                            const data::WindowSplit& split, bool loss_is_mae);
 

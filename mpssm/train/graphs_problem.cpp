@@ -37,6 +37,7 @@ class GraphsProblem final : public Problem {
  public:
   GraphsProblem(const data::Dataset& dataset, const Config& config, const Preprocessing* learned)
       : task_(dataset.task),
+        is_new_(dataset.is_new),
         data_(std::get<data::GraphsData>(dataset.content)),
         gso_(operator_of(data_, config.model.gso)),
         scale_(learned != nullptr ? learned->label_scale : data_.label_scale),
@@ -81,6 +82,10 @@ class GraphsProblem final : public Problem {
     return graph::select_graphs(gso_, order);
   }
 
+  std::int64_t data_bytes() const override {
+    const auto width = data_.codes.empty() ? 8 * data_.features.columns : std::ssize(data_.vocabulary);
+    return data_.node_ptr.back() * (width + 60) + 40 * gso_.num_nonzeros();
+  }
   std::int64_t num_train() const override { return static_cast<std::int64_t>(graphs_[0].size()); }
 
   torch::Tensor loss(nn::GraphModule& model, Samples samples) const override {
@@ -125,7 +130,9 @@ class GraphsProblem final : public Problem {
   }
 
   void write_predictions(nn::GraphModule& model, const io::Sink& sink) const override {
-    std::string header = is_node_level() ? "graph,node,split" : "graph,split";
+    // Which part a graph of other data is in means nothing.
+    std::string header = is_node_level() ? "graph,node" : "graph";
+    if (!is_new_) header += ",split";
     const bool has_labels = !std::isnan(data_.target.values.front());
     if (has_labels) {
       for (const std::string& name : data_.target_names) header += "," + io::csv_cell(name);
@@ -148,9 +155,9 @@ class GraphsProblem final : public Problem {
       for (const std::int64_t g : graphs) {
         const std::int64_t rows = is_node_level() ? num_nodes(g) : 1;
         for (std::int64_t i = 0; i < rows; ++i, row += columns) {
-          text += std::to_string(g) + ",";
-          if (is_node_level()) text += std::to_string(i) + ",";
-          text += data::to_string(data_.part[g]);
+          text += std::to_string(g);
+          if (is_node_level()) text += "," + std::to_string(i);
+          if (!is_new_) text += "," + std::string(data::to_string(data_.part[g]));
           const std::int64_t first = is_node_level() ? data_.node_ptr[g] + i : g;
           if (has_labels) {
             append_numbers(text, data_.target.values.data() + first * columns, columns);
@@ -268,6 +275,7 @@ class GraphsProblem final : public Problem {
   }
 
   data::Task task_;
+  bool is_new_;
   const data::GraphsData& data_;
   graph::Gso gso_;
   double scale_;

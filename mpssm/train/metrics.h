@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,15 @@
 #include <vector>
 
 namespace mpssm::train {
+
+/// By name; names as in metric_info.
+using Metrics = std::map<std::string, double>;
+
+/// A forecast that needs no training, to compare with.
+struct Reference {
+  std::string name;
+  Metrics test;
+};
 
 // All sums run in double in index order. Sizes that differ throw std::invalid_argument. A metric
 // that is not defined on its input (no samples, a class missing) is NaN, and so is one of

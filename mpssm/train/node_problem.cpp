@@ -35,6 +35,7 @@ class NodeProblem final : public Problem {
   NodeProblem(const data::Dataset& dataset, const Config& config, const Preprocessing* learned)
       : name_(dataset.name),
         task_(dataset.task),
+        is_new_(dataset.is_new),
         data_(std::get<data::NodeData>(dataset.content)),
         class_names_(learned != nullptr ? learned->class_names : data_.class_names),
         gso_(graph::make_gso(data_.graph, {.kind = graph::gso_kind_from_name(config.model.gso)})),
@@ -79,6 +80,9 @@ class NodeProblem final : public Problem {
 
   graph::Gso largest_gso(std::int64_t) const override { return gso_; }
   std::int64_t num_train() const override { return 1; }
+  std::int64_t data_bytes() const override {
+    return num_nodes() * (12 * data_.features.columns + 450) + 36 * gso_.num_nonzeros();
+  }
 
   torch::Tensor loss(nn::GraphModule& model, std::span<const std::int64_t>) const override {
     return loss_of(predict(model), Part::kTrain);
@@ -87,8 +91,9 @@ class NodeProblem final : public Problem {
   Metrics evaluate(nn::GraphModule& model, Part part) const override {
     const std::vector<std::int64_t>& nodes = rows_[static_cast<std::size_t>(part)].nodes;
     if (nodes.empty()) {
-      throw io::InputError(name_ + ": expected labelled nodes in " +
-                           std::string(data::to_string(part)) + ", got none");
+      throw io::InputError(name_ + ": expected labelled nodes" +
+                           (is_new_ ? "" : " in " + std::string(data::to_string(part))) +
+                           ", got none");
     }
     const torch::Tensor output = predict(model);
     Metrics metrics;
@@ -116,7 +121,9 @@ class NodeProblem final : public Problem {
     const torch::Tensor output = predict(model);
     const bool is_regression = task_ == data::Task::kNodeRegression;
     std::string text = "id";
-    if (split_ != nullptr) text += ",split," + io::csv_cell(data_.target_name);
+    // Which part a node of other data is in means nothing.
+    if (split_ != nullptr && !is_new_) text += ",split";
+    if (split_ != nullptr) text += "," + io::csv_cell(data_.target_name);
     text += ",predicted";
     for (const std::string& name : class_names_) text += "," + io::csv_cell("p(" + name + ")");
     text += "\n";
@@ -198,10 +205,13 @@ class NodeProblem final : public Problem {
     return torch::cat({1 - one, one}, 1).contiguous();
   }
 
-  /// The cells "split,label" of a node.
+  /// The cells "split,label" of a node; of other data, "label".
   std::string known_of(std::int64_t i) const {
-    std::string text((*split_)[i] == Part::kNone ? "" : data::to_string((*split_)[i]));
-    text += ",";
+    std::string text;
+    if (!is_new_) {
+      text = (*split_)[i] == Part::kNone ? "" : data::to_string((*split_)[i]);
+      text += ",";
+    }
     if (!is_labelled(i)) return text;
     if (!class_names_.empty()) {
       return text + io::csv_cell(class_names_[static_cast<std::size_t>(data_.target[i])]);
@@ -249,6 +259,7 @@ class NodeProblem final : public Problem {
 
   std::string name_;
   data::Task task_;
+  bool is_new_;
   const data::NodeData& data_;
   std::vector<std::string> class_names_;
   graph::Gso gso_;

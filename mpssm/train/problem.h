@@ -16,25 +16,10 @@
 #include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/model.h"
 #include "mpssm/train/config.h"
+#include "mpssm/train/data_pins.h"
+#include "mpssm/train/metrics.h"
 
 namespace mpssm::train {
-
-using Metrics = std::map<std::string, double>;
-
-/// A forecast that needs no training, to compare with.
-struct Reference {
-  std::string name;
-  Metrics test;
-};
-
-/// What a model has to know of the data it was trained on, kept with it.
-struct Preprocessing {
-  std::vector<data::Column> columns = {};
-  std::vector<std::string> class_names = {};
-  double label_scale = 1.0;
-  double mean = 0.0;   ///< series: of the training inputs
-  double scale = 1.0;  ///< series: their standard deviation
-};
 
 class Problem {
  public:
@@ -48,7 +33,10 @@ class Problem {
   /// Weights that the data know a better start for than chance.
   virtual void start(nn::GraphModule&) const {}
 
-  virtual std::int64_t num_steps() const { return 1; }  ///< series: of a window
+  virtual std::int64_t num_steps() const { return 1; }         ///< series: of a window
+  virtual std::int64_t evaluation_batch() const { return 1; }  ///< series: windows at once
+  /// What the data themselves take: as read, as tensors, as operator, as text of predictions.
+  virtual std::int64_t data_bytes() const = 0;
 
   /// Samples of an epoch; 1 if the whole graph is one sample.
   virtual std::int64_t num_train() const = 0;
@@ -83,15 +71,6 @@ std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const Config
 /// Forecast of the steps that follow the end of a series, from its last window; CSV.
 void write_forecast(const data::Dataset& dataset, const Config& config,
                     const Preprocessing& learned, nn::GraphModule& model, const io::Sink& sink);
-
-/// The network that `config` describes, shaped by the problem; parameters start from torch's
-/// default generator.
-struct BuiltModel {
-  std::shared_ptr<nn::GraphModule> module;
-  std::int64_t num_parameters = 0;
-  std::int64_t training_bytes = 0;  ///< estimate for one training step
-};
-BuiltModel build_model(const Problem& problem, const Config& config);
 
 /// Sum of all numbers in an order that does not depend on the number of threads. Differentiable.
 torch::Tensor ordered_sum(const torch::Tensor& x);

@@ -5,6 +5,7 @@
 
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
+#include "mpssm/io/sha256.h"
 #include "mpssm/train/trainer.h"
 
 namespace mpssm::train {

@@ -47,6 +47,15 @@ data::WindowSplit all_windows_in_test(const data::SeriesData& data) {
   return {0, 0, std::max<std::int64_t>(data.num_steps - data.lags - data.horizon + 1, 0)};
 }
 
+/// Evaluation keeps nothing for gradients: larger batches, fewer calls, as long as they are small.
+std::int64_t windows_at_once(const data::SeriesData& data, const Config& config) {
+  constexpr std::int64_t kMost = 64;
+  constexpr std::int64_t kNumbers = 1 << 20;
+  const std::int64_t window = data.lags * data.num_nodes * config.model.channels;
+  const std::int64_t fitting = kNumbers / std::max<std::int64_t>(window, 1);
+  return std::max({config.train.batch, std::min(kMost, fitting), std::int64_t{1}});
+}
+
 class SeriesProblem final : public Problem {
  public:
   SeriesProblem(const data::Dataset& dataset, const Config& config, const Preprocessing* learned)
@@ -55,7 +64,7 @@ class SeriesProblem final : public Problem {
         split_(dataset.is_new ? all_windows_in_test(data_) : data::window_split(data_)),
         train_end_(config.train.on_validation ? split_.test : split_.val),
         scale_(learned != nullptr ? *learned : scale_of(data_, train_end_)),
-        batch_(config.train.batch),
+        evaluation_batch_(windows_at_once(data_, config)),
         use_mae_(config.train.loss == "mae" ||
                  (config.train.loss == "auto" && dataset.metric == "mae")) {
     if (config.data.split != 0) {
@@ -101,6 +110,10 @@ class SeriesProblem final : public Problem {
 
   graph::Gso largest_gso(std::int64_t) const override { return gso_; }
   std::int64_t num_steps() const override { return data_.lags; }
+  std::int64_t evaluation_batch() const override { return evaluation_batch_; }
+  std::int64_t data_bytes() const override {
+    return 8 * (inputs_.numel() + series_.numel()) + 40 * gso_.num_nonzeros();
+  }
   std::int64_t num_train() const override { return train_end_; }
 
   /// The linear map beside the network starts at the ridge regression and the network at zero: it
@@ -191,10 +204,9 @@ class SeriesProblem final : public Problem {
     return windows;
   }
 
-  /// Evaluation needs no memory for gradients: larger batches, fewer calls.
   template <typename Body>
   void for_batches(Samples windows, const Body& body) const {
-    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(batch_, 64));
+    const auto size = static_cast<std::size_t>(evaluation_batch_);
     for (std::size_t begin = 0; begin < windows.size(); begin += size) {
       body(windows.subspan(begin, std::min(size, windows.size() - begin)));
     }
@@ -236,7 +248,7 @@ class SeriesProblem final : public Problem {
   data::WindowSplit split_;
   std::int64_t train_end_;  // training windows are [0, train_end_)
   Preprocessing scale_;
-  std::int64_t batch_;
+  std::int64_t evaluation_batch_;
   bool use_mae_;
   torch::Tensor inputs_;  // [T, N, F]
   torch::Tensor series_;  // [T, N]

@@ -12,9 +12,11 @@
 #include <torch/types.h>
 
 #include "mpssm/io/error.h"
+#include "mpssm/ops/generator.h"
 #include "mpssm/train/adam.h"
 #include "mpssm/train/checkpoint.h"
 #include "mpssm/train/metrics.h"
+#include "mpssm/train/problem.h"
 
 namespace mpssm::train {
 namespace {
@@ -41,18 +43,16 @@ class Run {
         config_text_(to_toml(job.config)),
         adam_(*job.model, {.weight_decay = settings_.weight_decay,
                            .decoupled = settings_.optimiser == "adamw"}),
+        generator_(ops::make_generator(static_cast<std::uint64_t>(job.config.seed))),
         num_train_(job.problem.num_train()),
-        batch_size_(std::min(settings_.batch, num_train_)),
+        batch_size_(std::min(settings_.batch, std::max<std::int64_t>(num_train_, 1))),
         num_batches_((num_train_ + batch_size_ - 1) / batch_size_) {
+    if (num_train_ < 1) throw io::InputError("expected something to train on, got no sample");
     if (job.resume && std::filesystem::exists(state_path())) {
-      RestoredState state = load_state(state_path(), *job.model, adam_, config_text_);
+      RestoredState state = load_state(state_path(), *job.model, adam_, generator_, config_text_);
       position_ = std::move(state.position);
       best_ = std::move(state.best);
-      if (position_.batch >= num_batches_) {
-        throw io::InputError(state_path().string() + ": the position of the run is batch " +
-                             std::to_string(position_.batch) + " of " +
-                             std::to_string(num_batches_));
-      }
+      check_position();
     }
     seconds_before_ = position_.seconds;
     first_step_ = position_.step;
@@ -72,6 +72,20 @@ class Run {
   }
 
  private:
+  /// A damaged state must not send the run anywhere else than on.
+  void check_position() const {
+    const bool is_possible = position_.batch < num_batches_ &&
+                             position_.epoch <= settings_.epochs &&
+                             position_.step == position_.epoch * num_batches_ + position_.batch &&
+                             (position_.finished || position_.epoch < settings_.epochs);
+    if (is_possible) return;
+    throw io::InputError(state_path().string() + ": the position of the run is epoch " +
+                         std::to_string(position_.epoch) + " of " +
+                         std::to_string(settings_.epochs) + ", batch " +
+                         std::to_string(position_.batch) + " of " + std::to_string(num_batches_) +
+                         ", step " + std::to_string(position_.step));
+  }
+
   std::filesystem::path state_path() const { return job_.folder / "state.safetensors"; }
 
   TrainOutcome outcome() const {
@@ -91,10 +105,12 @@ class Run {
     Progress progress;
     progress.lr = settings_.lr * position_.lr_factor * schedule_factor(settings_, epoch);
 
+    const ops::GeneratorScope own_numbers(generator_);
     job_.model->train();
     adam_.zero_grad();
     const torch::Tensor loss = job_.problem.loss(*job_.model, samples);
     progress.loss = loss.item<double>();
+    ++position_.step;
     if (!std::isfinite(progress.loss)) stop_as_diverged("the loss", progress);
     loss.backward();
     const double norm = adam_.clip_gradients(settings_.clip);
@@ -102,7 +118,6 @@ class Run {
     adam_.step(progress.lr);
 
     position_.loss_sum += progress.loss;
-    ++position_.step;
     Metrics val;
     if (++position_.batch == num_batches_) end_epoch(progress, val);
     progress.step = position_.step;
@@ -117,10 +132,18 @@ class Run {
   }
 
   [[noreturn]] void stop_as_diverged(const char* what, const Progress& progress) const {
-    throw io::InputError("training stopped at step " + std::to_string(position_.step + 1) + ": " +
+    throw io::InputError("training stopped at step " + std::to_string(position_.step) + ": " +
                          what + " is not a finite number any more (learning rate " +
-                         shortest(progress.lr) +
-                         "); try a smaller train.lr, train.clip=1, or model.state=stable");
+                         shortest(progress.lr) + "); try " + remedies());
+  }
+
+  /// What is not set yet.
+  std::string remedies() const {
+    std::string text = "a smaller train.lr";
+    if (settings_.clip <= 0.0) text += ", train.clip=1";
+    const ModelConfig& model = job_.config.model;
+    if (model.kind == "mpssm" && model.state != "stable") text += ", model.state=stable";
+    return text;
   }
 
   void end_epoch(Progress& progress, Metrics& val) {
@@ -131,6 +154,8 @@ class Run {
     const bool is_last = position_.epoch >= settings_.epochs;
     if (position_.epoch % settings_.eval_every == 0 || is_last) {
       val = evaluate(data::Part::kVal);
+      // Nothing could ever be selected by it.
+      if (std::isnan(val.at("loss"))) stop_as_diverged("the loss on validation", progress);
       progress.val = &val;
       select(val);
       record(train_loss, progress.lr, val);
@@ -195,7 +220,7 @@ class Run {
       save_model(job_.folder / "model.safetensors", best_, job_.metadata);
       io::write_file(job_.folder / "metrics.csv", position_.history);
     }
-    save_state(state_path(), *job_.model, adam_, best_, position_, config_text_);
+    save_state(state_path(), *job_.model, adam_, generator_, best_, position_, config_text_);
     last_save_ = Clock::now();
   }
 
@@ -205,6 +230,7 @@ class Run {
   bool higher_is_better_;
   std::string config_text_;
   Adam adam_;
+  at::Generator generator_;  // of dropout; torch's own belongs to others
   std::int64_t num_train_;
   std::int64_t batch_size_;
   std::int64_t num_batches_;

@@ -7,9 +7,11 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "mpssm/train/built_model.h"
 #include "mpssm/train/config.h"
-#include "mpssm/train/problem.h"
+#include "mpssm/train/metrics.h"
 
 namespace mpssm::train {
 

@@ -19,6 +19,7 @@
 #include "mpssm/nn/baselines/gcn.h"
 #include "mpssm/nn/model.h"
 #include "mpssm/train/experiment.h"
+#include "mpssm/train/problem.h"
 
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
@@ -42,7 +43,8 @@ Trained train_small(const std::string& state) {
   config.train.epochs = 15;
   Trained trained{train::set_up(config), nullptr};
   const testing::Scratch scratch;
-  EXPECT_TRUE(train::run(trained.experiment, {.folder = scratch / "run"}).has_value());
+  EXPECT_TRUE(
+      train::run(trained.experiment, train::RunFolder(scratch / "run", false), false).has_value());
   trained.model = dynamic_cast<nn::ModelImpl*>(trained.experiment.model.module.get());
   return trained;
 }

@@ -50,7 +50,7 @@ std::vector<double> to_vector(const Matrix& matrix) {
   return {matrix.data(), matrix.data() + matrix.size()};
 }
 
-Matrix to_dense(const Gso& gso) {
+Matrix to_eigen(const Gso& gso) {
   Matrix dense = Matrix::Zero(gso.num_nodes(), gso.num_nodes());
   for (std::int64_t i = 0; i < gso.num_nodes(); ++i) {
     for (std::int64_t e = gso.row_ptr()[i]; e < gso.row_ptr()[i + 1]; ++e) {
@@ -178,7 +178,7 @@ TEST(GcnTangents, OfTheLinearTwinAreTheClosedForm) {
     const Matrix weight = to_matrix(random_numbers(kWidth * kWidth, random), kWidth);
     const std::vector<double> features = random_numbers(n * kWidth, random);
     for (const std::int64_t k : {0, 1, 2, 7}) {
-      const Matrix reach = power(to_dense(gso), k);
+      const Matrix reach = power(to_eigen(gso), k);
       const Matrix mixing = power(weight.transpose(), k);
       const std::vector<double> weights = stack(std::vector<Matrix>(k, weight));
       for (std::int64_t j = 0; j < n; ++j) {
@@ -211,7 +211,7 @@ TEST(GcnTangents, OfTheReluNetworkAreItsFiniteDifferences) {
     const Matrix start = to_matrix(features, kWidth);
     const Matrix moved = start + kStep * to_matrix(direction, kWidth);
     const Matrix expected =
-        (run_gcn(to_dense(gso), weights, moved) - run_gcn(to_dense(gso), weights, start)) / kStep;
+        (run_gcn(to_eigen(gso), weights, moved) - run_gcn(to_eigen(gso), weights, start)) / kStep;
     const std::vector<double> relu =
         gcn_tangents(gso, kWidth, stack(weights), features, direction).relu;
     EXPECT_LE((to_matrix(relu, kWidth) - expected).cwiseAbs().maxCoeff(), 1e-6);

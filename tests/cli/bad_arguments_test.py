@@ -3,6 +3,7 @@
 """Wrong settings, arguments, folders and runs end with one line that says what is wrong."""
 
 import json
+import os
 import resource
 import shutil
 import signal
@@ -71,6 +72,15 @@ class BadSettings(BadInput):
         self.refuse_toml(b"\xff\xfe\x00", "my.toml")
         self.refuse_toml("[model]\ndropout = inf\n", "my.toml:2:", "model.dropout")
         self.refuse_train("board:4x4", ["--config", "absent.toml"], "absent.toml", "cannot open")
+
+    def test_deep_toml_is_refused_before_it_is_parsed(self):
+        deep = "a." * 10_000
+        self.refuse_toml(deep + "a = 1\n", "my.toml:1:", "many")
+        self.refuse_toml("[" + deep + "a]\n", "my.toml:1:", "many")
+        self.refuse_toml("seed = 1\nx = {" + deep + "a = 1}\n", "my.toml:2:", "many")
+
+    def test_control_characters_in_toml_are_refused_by_place(self):
+        self.refuse_toml(b"seed = 1\n[\0", "my.toml:2:2:", "\\x00")
 
     def test_a_section_without_settings_must_be_known_too(self):
         self.refuse_toml("[nonsense]\n", "my.toml:1:", "'nonsense'")
@@ -248,6 +258,23 @@ class BadPlaces(BadInput):
         self.refuse(["data", "make", "board:4x4", "--out", "no/such/b.npz"], "no/such/b.npz", "cannot create")
         self.refuse(["data", "make", "board:4x4", "--out", "."], "folder")
 
+    def test_names_other_than_utf8_are_refused_before_the_work(self):
+        strange = os.fsdecode(b"a\xff")
+        board = ["train", "board:4x4", "--quiet", *TINY]
+        self.refuse([*board, "--out", strange], "a\\xff", "UTF-8", code=2)
+        self.refuse([*board, "--seeds", "0-1", "--out", strange], "a\\xff", "UTF-8", code=2)
+        self.write_tables(strange)
+        self.refuse_train(strange, TINY, "a\\xff", "UTF-8", code=2)
+        os.symlink(strange, self.folder / "plain")
+        self.refuse_train("plain", TINY, "a\\xff", "UTF-8")
+
+    def test_a_folder_other_than_utf8_does_not_cost_a_finished_run(self):
+        strange = self.folder / os.fsdecode(b"b\xff")
+        strange.mkdir()
+        board = ["train", "board:4x4", "--quiet", "--seeds", "0-1", "--out", "run", "--json", *TINY]
+        result = program.run(board, strange)
+        self.assertEqual(result.code, 0, result.err)
+
     def test_a_full_disk_leaves_no_part_of_a_file(self):
         self.refuse(["data", "make", "board:40x40", "--out", "b.npz"], "b.npz", "cannot write", "too large",
                     preexec_fn=limit_files)
@@ -359,6 +386,7 @@ class BadRuns(BadInput):
         for key in ("config", "preprocessing", "task"):
             self.refuse_model(without(key), f"'{key}'")
         self.refuse_model(with_text("config", "[model]\nchannels = \"x\"\n"), "model.channels")
+        self.refuse_model(with_text("config", "a." * 10_000 + "a = 1\n"), "many")
         self.refuse_model(with_text("preprocessing", "{"), "'preprocessing'")
         self.refuse_model(with_text("preprocessing", "{}"), "'preprocessing'")
         self.refuse_model(with_text("task", "nonsense"), "'nonsense'")

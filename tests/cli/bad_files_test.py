@@ -3,6 +3,7 @@
 """Damaged and hostile files end with one line that says what is wrong and where."""
 
 import json
+import os
 import struct
 import unittest
 import zipfile
@@ -94,6 +95,59 @@ class BadArrays(BadInput):
         self.refuse_arrays("split 0", "in val", **masks)
 
 
+class SmallFilesThatGrow(BadInput):
+    """Zeros compress a thousand times and expand as numbers, names, edges and splits."""
+
+    MANY = 200_000_000
+    LIMIT_MIB = 512 + 30 + 100  # beside an idle program: what is allowed, for the file, for the rest
+
+    def setUp(self):
+        super().setUp()
+        program.write_npz(self.folder / "good.npz", program.graph_arrays())
+        result, self.idle = program.run_measured(["data", "info", "good.npz"], self.folder)
+        self.assertEqual(result.code, 0, result.err)
+
+    def refuse_small(self, arrays, name, shape, count, value=0):
+        """`arrays`, and one of that shape that is `count` times one byte."""
+        path = self.folder / "small.npz"
+        # In pieces: what this process holds counts as the program's, which starts as a copy of it.
+        piece = bytes([value]) * (count // 100)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for other, content in arrays.items():
+                if other != name:
+                    archive.writestr(other + ".npy", content)
+            with archive.open(name + ".npy", "w") as file:
+                file.write(npy_raw("|u1", shape, b""))
+                for _ in range(100):
+                    file.write(piece)
+        self.assertLess(path.stat().st_size, 250_000)
+        result, peak = program.run_measured(["data", "info", path.name], self.folder)
+        self.check_message(result, ("small.npz", f"'{name}'", "to become at most", "numpy.savez"), 1)
+        self.assertLess(peak - self.idle, self.LIMIT_MIB)
+
+    def refuse_graph(self, name, shape):
+        self.refuse_small(program.graph_arrays(), name, shape, self.MANY)
+
+    def test_edges(self):
+        self.refuse_graph("edges", f"({self.MANY // 2}, 2)")
+
+    def test_features(self):
+        self.refuse_graph("node_features", f"({self.MANY}, 1)")
+        self.refuse_graph("node_features", f"(8, {self.MANY // 8})")
+
+    def test_names(self):
+        self.refuse_graph("node_ids", f"({self.MANY},)")
+        self.refuse_graph("class_names", f"({self.MANY},)")
+
+    def test_splits(self):
+        self.refuse_graph("train_masks", f"({self.MANY // 8}, 8)")
+
+    def test_a_matrix_of_ones_as_graph(self):
+        nodes = 14_000
+        series = {"x": npy_raw("|u1", f"(20, {nodes})", bytes(20 * nodes))}
+        self.refuse_small(series, "adj", f"({nodes}, {nodes})", nodes**2, value=1)
+
+
 class BadTables(BadInput):
     def refuse_tables(self, *phrases, nodes=NODES, edges=program.EDGES):
         name = self.write_tables(f"t{len(list(self.folder.iterdir()))}", nodes, edges)
@@ -155,6 +209,21 @@ class BadTables(BadInput):
         self.refuse_tables("nodes.csv", "at least one node", nodes="id,x,label\n")
         self.refuse_tables("nodes.csv:1:", "'x' twice", nodes=self.replace("colour", "x").replace("height", "x"))
         self.refuse_tables("edges.csv", edges=b"\x00\x01\x02")
+
+    def test_numbers_beyond_32_bits_are_refused_where_they_stand(self):
+        self.refuse_tables("edges.csv:3: column 'weight'", "32 bits", "'1e308'",
+                           edges="src,dst,weight\na,b,1\nb,c,1e308\n")
+        self.refuse_tables("nodes.csv:3: column 'label'", "32 bits", "'1e308'",
+                           nodes="id,x,label\na,1,0.5\nb,2,1e308\nc,3,0.25\nd,4,1\ne,5,1\n")
+
+    def test_a_path_that_leads_nowhere_says_so(self):
+        self.refuse(["data", "info", "moved/own"], "moved/own", "got none there")
+        self.refuse(["data", "info", "/dev/null"], "/dev/null", "device")
+        os.mkfifo(self.folder / "fifo")
+        os.symlink("loop", self.folder / "loop")
+        for name, what in (("fifo", "pipe"), ("loop", "link")):
+            result = self.run_program("data", "info", name)
+            self.check_message(result, (name, what), 1)
 
     def test_a_path_that_cannot_be_read_is_refused(self):
         self.write("notes.txt", "hello")

@@ -51,6 +51,17 @@ def run(args, folder, timeout=120, **options):
     return wait(start(args, folder, **options), timeout)
 
 
+def run_measured(args, folder):
+    """The result, and the most memory in MiB that the program had; for those that say little."""
+    process = start(args, folder)
+    out, err = (pipe.read().decode(errors="backslashreplace") for pipe in (process.stdout, process.stderr))
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stdout.close()
+    process.stderr.close()
+    return Result(process.returncode, out, err), usage.ru_maxrss / 1024
+
+
 def npy(dtype, shape, values):
     """One array in NumPy's format."""
     return npy_raw(dtype, repr(tuple(shape)), struct.pack(f"<{len(values)}{CODES[dtype][-1]}", *values))

@@ -422,6 +422,25 @@ class GraphPictures(Sensitivity):
             for tau in ("0", "0:3"):
                 self.draw(*graph, "--tau", tau)
 
+    def test_a_bound_that_says_nothing_hides_nothing(self):
+        chain = ["--make", "clique-chain:6x10", "--bounds"]
+        for tau, has_area in (("1:100", False), ("1:5000:7", True)):
+            self.assertIn("bound by lambda*", self.draw(*chain, "--tau", tau))
+            paths = minidom.parse(str(self.folder / "picture.svg")).getElementsByTagName("path")
+            areas = [path for path in paths if path.hasAttribute("fill-opacity")]
+            in_plot = [path for path in areas if not path.parentNode.hasAttribute("transform")]
+            self.assertEqual(bool(in_plot), has_area)
+
+    def test_a_pair_without_a_way_is_said_to_have_none(self):
+        self.write("two.csv", "src,dst\na,b\nc,d\n")
+        words = self.draw("two.csv", "--source", "a", "--target", "d")
+        self.assertIn("no way", words)
+        self.assertIn("nothing to draw", words)
+
+    def test_a_map_of_many_nodes_says_that_it_averages(self):
+        self.assertNotIn("mean", self.draw("--make", "grid:5x5", "--tau", "3"))
+        self.assertIn("a cell is the mean of 3-4 x 3-4 entries", self.draw("--make", "grid:20x20", "--tau", "3"))
+
     def test_a_large_graph_is_drawn_around_its_node(self):
         words = self.draw("--make", "grid:300x300", "--source", "0", "--tau", "5")
         self.assertIn("nearest nodes", words)

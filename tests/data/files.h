@@ -38,6 +38,12 @@ inline io::Array floats(const std::vector<float>& values, std::vector<std::int64
   return array<float>(values, std::move(shape));
 }
 
+/// `count` numbers, all `value`: compressed they are next to nothing.
+inline io::Array bytes(std::int64_t count, std::uint8_t value,
+                       std::vector<std::int64_t> shape = {}) {
+  return array(std::vector<std::uint8_t>(static_cast<std::size_t>(count), value), std::move(shape));
+}
+
 inline std::string load_complaint(const std::string& name, const data::LoadOptions& options = {}) {
   return message_of([&] { data::load(name, options); });
 }

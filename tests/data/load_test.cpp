@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <sys/stat.h>
 
 #include "mpssm/data/registry.h"
 #include "mpssm/graph/distances.h"
@@ -33,8 +34,50 @@ TEST(DataFolders, AreListedInOrder) {
 
 TEST(Load, UnknownNameGetsTheNearest) {
   EXPECT_THAT(load_complaint("minesweper"), HasSubstr("did you mean 'minesweeper'?"));
-  EXPECT_THAT(load_complaint("no/such/path"), HasSubstr("known datasets: board, properties"));
+  EXPECT_THAT(load_complaint("no-such-name"), HasSubstr("known datasets: board, properties"));
   EXPECT_THAT(load_complaint(""), HasSubstr("expected a dataset, a file or a folder"));
+}
+
+TEST(Load, AbsentPathIsSaidToBeAbsent) {
+  const Scratch scratch;
+  for (const char* name : {"gone.npz", "gone.json", "folder/", "folder/gone", "./gone"}) {
+    const std::string message = load_complaint(scratch / name);
+    EXPECT_THAT(message, HasSubstr("expected a file or folder, got none there"));
+    EXPECT_THAT(message, ::testing::Not(HasSubstr("minesweeper")));
+  }
+  EXPECT_THAT(load_complaint("tolokers.npz"),
+              AllOf(HasSubstr("got none there"), HasSubstr("did you mean 'tolokers'?")));
+}
+
+TEST(Load, WhatIsNeitherFileNorFolderIsNamed) {
+  const Scratch scratch;
+  EXPECT_THAT(load_complaint("/dev/null"), HasSubstr("a device, pipe or socket"));
+  ASSERT_EQ(::mkfifo((scratch / "fifo").c_str(), 0600), 0);
+  EXPECT_THAT(load_complaint(scratch / "fifo"), HasSubstr("a device, pipe or socket"));
+  std::filesystem::create_symlink(scratch / "loop", scratch / "loop");
+  std::filesystem::create_symlink(scratch / "gone", scratch / "link");
+  for (const char* name : {"loop", "link"}) {
+    EXPECT_THAT(load_complaint(scratch / name), HasSubstr("a link that leads nowhere"));
+  }
+}
+
+TEST(Load, PathsOtherThanUtf8AreRefusedBeforeTheyAreRead) {
+  const Scratch scratch;
+  scratch.put("a\xFF/nodes.csv", "id,label\n");
+  EXPECT_THAT(load_complaint(scratch / "a\xFF"),
+              AllOf(HasSubstr("a\\xff"), HasSubstr("expected a path in UTF-8")));
+  // Also if only the place behind the name is such.
+  std::filesystem::create_symlink(scratch / "a\xFF", scratch / "plain");
+  EXPECT_THAT(load_complaint(scratch / "plain"), HasSubstr("expected a path in UTF-8"));
+}
+
+TEST(Load, SettingsThatMeanNothingToBuiltInDataAreRefused) {
+  EXPECT_THAT(load_complaint("board:4x4", {.task = Task::kNodeRegression}), HasSubstr("data.task"));
+  EXPECT_THAT(load_complaint("board:4x4", {.target = "mines"}), HasSubstr("data.target"));
+  EXPECT_THAT(load_complaint("board:4x4", {.directed = true}), HasSubstr("data.directed"));
+  EXPECT_THAT(load_complaint("board:4x4", {.lags = 2}), HasSubstr("data.lags"));
+  EXPECT_THAT(load("board:4x4", {.split_seed = 1}).notes,
+              ::testing::ElementsAre(HasSubstr("data.split_seed")));
 }
 
 TEST(Load, AbsentFileSaysWhereFromAndWhereTo) {

@@ -62,6 +62,26 @@ TEST_F(NodeNpz, BecomesNodeData) {
   EXPECT_EQ(data.splits[1][0], Part::kTest);
 }
 
+// Each of these compresses to less than 100 kB and would become 0.7 to 1.1 GB, and ten times as
+// many numbers ten times that.
+TEST_F(NodeNpz, SmallFilesMayNotBecomeLargeGraphs) {
+  constexpr std::int64_t kMany = 12'000'000;
+  Arrays arrays = good();
+  arrays["edges"] = testing::bytes(2 * kMany, 0, {kMany, 2});
+  const auto complaint = [&] { return testing::message_of([&] { load_arrays(arrays); }); };
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("array 'edges'"), HasSubstr(" to become at most ")));
+  arrays = good();
+  arrays["node_features"] = testing::bytes(kMany, 1, {kMany, 1});
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("array 'edges'"), HasSubstr(" to become at most ")));
+  arrays = good();
+  for (const char* name : {"class_names", "node_ids"}) {
+    EXPECT_THAT(message_of(name, testing::bytes(kMany, 0)),
+                AllOf(HasSubstr(name), HasSubstr(" to become at most ")));
+  }
+  EXPECT_THAT(message_of("train_masks", testing::bytes(3 * kMany, 0, {kMany / 2, 6})),
+              AllOf(HasSubstr("'train_masks'"), HasSubstr(" to become at most ")));
+}
+
 TEST_F(NodeNpz, FloatLabelsAreARegressionAndNanIsNone) {
   Arrays arrays = good();
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -69,6 +89,70 @@ TEST_F(NodeNpz, FloatLabelsAreARegressionAndNanIsNone) {
   const Dataset dataset = load_arrays(arrays);
   EXPECT_EQ(dataset.task, Task::kNodeRegression);
   EXPECT_EQ(std::get<NodeData>(dataset.content).splits[0][1], Part::kNone);
+}
+
+TEST_F(NodeNpz, MasksOfOneSplitAreTheSplit) {
+  Arrays arrays = good();
+  for (const char* name : {"train_masks", "val_masks", "test_masks"}) arrays.erase(name);
+  arrays["train_mask"] = integers({1, 1, 0, 0, 0, 0});
+  arrays["val_mask"] = integers({0, 0, 1, 1, 0, 0});
+  arrays["test_mask"] = integers({0, 0, 0, 0, 1, 1});
+  const Dataset dataset = load_arrays(arrays);
+  const auto& data = std::get<NodeData>(dataset.content);
+  ASSERT_EQ(data.splits.size(), 1u);
+  EXPECT_THAT(data.splits[0], ElementsAre(Part::kTrain, Part::kTrain, Part::kVal, Part::kVal,
+                                          Part::kTest, Part::kTest));
+  EXPECT_EQ(dataset.protocol, "1 stored split(s)");
+  EXPECT_TRUE(dataset.notes.empty());
+  const auto complaint = [&] { return testing::message_of([&] { load_arrays(arrays); }); };
+  arrays["test_mask"] = integers({1, 0, 0, 0, 1, 1});
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("'test_mask'"), HasSubstr("[0]"), HasSubstr("train")));
+  arrays.erase("test_mask");
+  EXPECT_THAT(complaint(), HasSubstr("'test_mask'"));
+  arrays["test_mask"] = integers({0, 0, 0, 0, 1, 1}, {1, 6});
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("'test_mask'"), HasSubstr("[1, 6]")));
+  // A mask without the others is no reason for a random split.
+  Arrays lonely = good();
+  for (const char* name : {"train_masks", "val_masks"}) lonely.erase(name);
+  EXPECT_THAT(testing::message_of([&] { load_arrays(lonely); }), HasSubstr("'train_masks'"));
+}
+
+TEST_F(NodeNpz, SaysWhichArraysAreNotUsed) {
+  Arrays arrays = good();
+  arrays["edge_attr"] = floats({1, 2, 3, 4, 5});
+  arrays["train_mask"] = integers({1, 1, 0, 0, 0, 0});
+  EXPECT_THAT(load_arrays(arrays).notes,
+              ElementsAre(AllOf(HasSubstr("d.npz"), HasSubstr("not used"), HasSubstr("'edge_attr'"),
+                                HasSubstr("'train_mask'"))));
+}
+
+TEST_F(NodeNpz, RefusesSettingsThatMeanNothingToIt) {
+  const auto complaint = [&](const LoadOptions& options) {
+    return testing::message_of([&] { load_arrays(good(), options); });
+  };
+  EXPECT_THAT(complaint({.target = "height"}),
+              AllOf(HasSubstr("data.target"), HasSubstr("'height'"), HasSubstr("'node_labels'")));
+  EXPECT_THAT(complaint({.lags = 3}), AllOf(HasSubstr("data.lags"), HasSubstr("no series")));
+  EXPECT_THAT(complaint({.horizon = 3}), HasSubstr("data.horizon"));
+  EXPECT_THAT(complaint({.train_ratio = 0.5}), HasSubstr("data.train_ratio"));
+  EXPECT_THAT(load_arrays(good(), {.split_seed = 7, .make_seed = 8}).notes,
+              ElementsAre(HasSubstr("data.split_seed is not used"),
+                          HasSubstr("data.make_seed is not used")));
+  load_arrays(good(), {.target = "label", .directed = true});
+}
+
+TEST_F(NodeNpz, NamesOtherThanUtf8AreRefused) {
+  const std::vector<std::uint8_t> names = {'a', 0, 'b', 0xFF, 0};
+  EXPECT_THAT(message_of("class_names", testing::array(names)),
+              AllOf(HasSubstr("'class_names'"), HasSubstr("name 1"), HasSubstr("'b\\xff'")));
+}
+
+TEST_F(NodeNpz, WeightsTooLargeForFloatsNameTheFile) {
+  EXPECT_THAT(message_of("weights", testing::array<double>({1, 1e308, 1, 1, 1})),
+              AllOf(HasSubstr("d.npz"), HasSubstr("node 1"), HasSubstr("1e+308")));
+  // Each fits, their sum does not.
+  EXPECT_THAT(message_of("weights", testing::array<double>({1, 3e38, 3e38, 1, 1})),
+              AllOf(HasSubstr("node 2"), HasSubstr("6e+38")));
 }
 
 TEST_F(NodeNpz, WithoutMasksIsSplitAtRandom) {

@@ -234,6 +234,38 @@ TEST(SaveNpz, NodeDataComesBackFromAFile) {
   }
 }
 
+TEST_F(PackedNpz, SaysWhatIsNotUsedAndRefusesWhatMeansNothing) {
+  EXPECT_THAT(load_with("weights", floats({1, 1, 1, 1, 1, 1})).notes,
+              ElementsAre(AllOf(HasSubstr("not used"), HasSubstr("'weights'"))));
+  const auto complaint = [&](const LoadOptions& options) {
+    return testing::message_of([&] { load_arrays(good(), options); });
+  };
+  EXPECT_THAT(complaint({.directed = true}), HasSubstr("data.directed"));
+  EXPECT_THAT(complaint({.lags = 2}), HasSubstr("data.lags"));
+}
+
+TEST_F(PackedNpz, SmallFilesMayNotBecomeLargeOnes) {
+  constexpr std::int64_t kMany = 12'000'000;
+  const auto too_large = HasSubstr(" to become at most ");
+  // One graph with that many edges, of that many nodes, with that many columns of codes.
+  Arrays arrays = {{"node_ptr", integers({0, 1})},
+                   {"edge_ptr", integers({0, kMany})},
+                   {"edge_src", testing::bytes(kMany, 0)},
+                   {"edge_dst", testing::bytes(kMany, 0)},
+                   {"node_features", testing::bytes(1, 0, {1, 1})},
+                   {"labels", floats({1})}};
+  const auto complaint = [&] { return testing::message_of([&] { load_arrays(arrays); }); };
+  EXPECT_THAT(complaint(), too_large);
+  arrays["edge_ptr"] = integers({0, 0});
+  arrays["edge_src"] = arrays["edge_dst"] = integers({}, {0});
+  arrays["node_ptr"] = integers({0, kMany});
+  arrays["node_features"] = testing::bytes(kMany, 0, {kMany, 1});
+  EXPECT_THAT(complaint(), too_large);
+  arrays["node_ptr"] = integers({0, 1});
+  arrays["atom_feat"] = testing::bytes(kMany, 0, {1, kMany});
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("'atom_feat'"), too_large));
+}
+
 TEST(SaveNpz, RefusesSeries) {
   Dataset dataset;
   dataset.content = SeriesData{};

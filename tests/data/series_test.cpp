@@ -52,6 +52,31 @@ std::string rows(int steps) {
   return "[" + text + "]";
 }
 
+TEST_F(Series, SaysWhatIsNotUsedAndRefusesWhatMeansNothing) {
+  const Arrays arrays = {
+      {"x", ramp(50, 3)}, {"edges", integers({0, 1, 1, 2}, {2, 2})}, {"edge_attr", floats({1, 2})}};
+  EXPECT_THAT(load_arrays(arrays, {.split_seed = 3}).notes,
+              ElementsAre(AllOf(HasSubstr("not used"), HasSubstr("'edge_attr'")),
+                          HasSubstr("data.split_seed")));
+  EXPECT_THAT(message_of(arrays, {.directed = true}), HasSubstr("data.directed"));
+  EXPECT_THAT(message_of(arrays, {.target = "x"}), HasSubstr("data.target"));
+  const std::string json = "{\"edges\": [[0, 1]], \"X\": " + rows(30);
+  EXPECT_TRUE(load_json(json + "}").notes.empty());
+  EXPECT_THAT(load_json(json + ", \"edge_weights\": [2]}").notes,
+              ElementsAre(AllOf(HasSubstr("not used"), HasSubstr("'edge_weights'"))));
+}
+
+TEST_F(Series, SmallFilesMayNotBecomeLargeOnes) {
+  constexpr std::int64_t kNodes = 3000;
+  const auto too_large = HasSubstr(" to become at most ");
+  EXPECT_THAT(message_of({{"x", testing::bytes(20 * kNodes, 0, {20, kNodes})},
+                          {"adj", testing::bytes(kNodes * kNodes, 1, {kNodes, kNodes})}}),
+              AllOf(HasSubstr("'adj'"), too_large));
+  EXPECT_THAT(message_of({{"x", testing::bytes(60'000'000, 0, {20, 3'000'000})},
+                          {"edges", integers({0, 1}, {1, 2})}}),
+              AllOf(HasSubstr("'x'"), too_large));
+}
+
 TEST_F(Series, OwnArraysGetDefaultsByLength) {
   const io::Array edges = integers({0, 1, 1, 2}, {2, 2});
   Dataset dataset = load_arrays({{"x", ramp(50, 3)}, {"edges", edges}});

@@ -90,6 +90,32 @@ TEST_F(Tables, EdgesMayHaveWeightsAndOneDirection) {
   EXPECT_FALSE(nodes_of(dataset).graph.is_symmetric());
 }
 
+TEST_F(Tables, SaysWhichColumnsAndTablesAreNotUsed) {
+  EXPECT_THAT(load_tables(kNodes).notes, ::testing::Each(::testing::Not(HasSubstr("not used"))));
+  folder_.put("people/graphs.csv", "graph,label\n1,2\n");
+  EXPECT_THAT(load_tables(kNodes, "src,dst,since,weight,kind\na,b,1990,1,x\n").notes,
+              ::testing::IsSupersetOf({HasSubstr("edges.csv: not used: columns 'since', 'kind'"),
+                                       HasSubstr("people: not used: table 'graphs.csv'")}));
+  EXPECT_THAT(message_of(kNodes, kEdges, {.lags = 4}), HasSubstr("data.lags"));
+}
+
+TEST_F(Tables, WeightsTooLargeForFloatsAreRefused) {
+  EXPECT_THAT(message_of(kNodes, "src,dst,weight\na,b,1\nb,c,1e308\n"),
+              AllOf(HasSubstr("edges.csv:3: column 'weight'"), HasSubstr("32 bits, got '1e308'")));
+  EXPECT_THAT(message_of(kNodes, "src,dst,weight\na,b,-3e38\nb,c,3e38\n"),
+              AllOf(HasSubstr("edges.csv: node 1"), HasSubstr("6e+38")));
+}
+
+TEST_F(Tables, LabelsTooLargeForFloatsAreRefused) {
+  EXPECT_THAT(message_of("id,x,label\na,1,0.5\nb,2,1e308\nc,3,0.25\nd,4,0.5\n"),
+              AllOf(HasSubstr("nodes.csv:3: column 'label'"), HasSubstr("32 bits, got '1e308'")));
+}
+
+TEST_F(Tables, UnequalWeightsAreShownUnequal) {
+  EXPECT_THAT(message_of(kNodes, "src,dst,weight\na,b,0.1\nb,a,0.10000000000000002\n"),
+              AllOf(HasSubstr("weight 0.10000000000000002 from"), HasSubstr("but 0.1 backwards")));
+}
+
 TEST_F(Tables, ConstantColumnBecomesZero) {
   const Dataset dataset =
       load_tables("id,x,label,split\na,0.1,1,0\nb,0.1,2,0\nc,0.1,1,1\nd,0.1,2,2\n");

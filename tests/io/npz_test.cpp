@@ -21,6 +21,7 @@ namespace mpssm::io {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using testing::dict;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -100,6 +101,50 @@ TEST(Npz, LargeArraysAreDeflatedAndComeBack) {
   write_npz(scratch / "t.npz", {{"x", array_of(values, {300, 1000})}});
   EXPECT_LT(fs::file_size(scratch / "t.npz"), 300'000u);
   EXPECT_EQ(values_of<std::int32_t>(Npz::open(scratch / "t.npz").read("x")), values);
+}
+
+// A file of `megabytes` zeros is a thousand times smaller.
+Npz open_zeros(const Scratch& scratch, std::size_t megabytes) {
+  const std::vector<std::uint8_t> zeros(megabytes << 20);
+  write_npz(scratch / "zeros.npz", {{"x", array_of(zeros, {std::ssize(zeros)})}});
+  return Npz::open(scratch / "zeros.npz");
+}
+
+TEST(Npz, SmallFilesMayNotBecomeLargeOnes) {
+  const Scratch scratch;
+  const Shape any = {-1};
+  const Npz npz = open_zeros(scratch, 70);
+  // Eight bytes of each, and the one that it was.
+  EXPECT_THAT(message_of([&] { npz.integers("x", any); }),
+              AllOf(HasSubstr("array 'x'"), HasSubstr("71 kB to become at most 547 MB"),
+                    HasSubstr("got 660 MB"), HasSubstr("numpy.savez")));
+}
+
+TEST(Npz, CountsEverythingMadeOfOneFile) {
+  const Scratch scratch;
+  const Npz npz = open_zeros(scratch, 1);
+  npz.count_memory("x", 400'000'000);
+  EXPECT_THAT(message_of([&] { Npz(npz).count_memory("y", 200'000'000); }),
+              AllOf(HasSubstr("array 'y'"), HasSubstr("got 600 MB")));
+  EXPECT_THAT(message_of([&] { npz.count_memory("y", ~std::uint64_t{0}); }), HasSubstr("TB"));
+}
+
+TEST(Npz, UncompressedFilesAreNeverTooLargeForThemselves) {
+  const std::string zeros(80 << 20, '\0');
+  const Npz npz = open_bytes(make_zip({stored_member(
+      "x.npy", npy(dict("|u1", "(" + std::to_string(zeros.size()) + ",)"), zeros))}));
+  EXPECT_EQ(npz.integers("x", Shape{-1}).size(), zeros.size());
+}
+
+TEST(Npz, TellsHeadersWithoutTheNumbersAndWhatNobodyRead) {
+  const Scratch scratch;
+  write_npz(scratch / "t.npz", sample_arrays());
+  const Npz npz = Npz::open(scratch / "t.npz");
+  EXPECT_THAT(npz.unread_names(), ElementsAre("f", "folder/i", "none", "scalar"));
+  EXPECT_EQ(npz.header("f").dtype, DType::kFloat32);
+  EXPECT_THAT(npz.header("f").shape, ElementsAre(2, 3));
+  npz.read("none");
+  EXPECT_THAT(npz.unread_names(), ElementsAre("folder/i", "scalar"));
 }
 
 TEST(Npz, SameArraysGiveSameBytes) {

@@ -185,6 +185,16 @@ TEST(CurvePicture, DrawsAlmostNothing) {
   EXPECT_EQ(dot[0], dot[1]);
 }
 
+TEST(CurvePicture, SaysThatThereIsNothingToDraw) {
+  CurvePicture picture{"title", "x", "y", {{"a", {1, 2, 3}, {0, 0, 0}}}};
+  EXPECT_THAT(texts(draw(picture), "text"), Not(Contains(HasSubstr("nothing to draw"))));
+  picture.log_y = true;
+  EXPECT_THAT(texts(draw(picture), "text"),
+              Contains(StrEq("nothing to draw: no value is above 0")));
+  picture.curves[0].y[1] = 1e-9;
+  EXPECT_THAT(texts(draw(picture), "text"), Not(Contains(HasSubstr("nothing to draw"))));
+}
+
 TEST(CurvePicture, BandsReachFromEdgeToEdge) {
   CurvePicture picture = picture_of({0, 1, 2}, {2, 3, 4});
   picture.bands = {{"a", {0, 1, 2}, {1, 2, 3}, {3, 4, 5}}, {"b", {0, 1}, {2, 2}, {3, 3}}};

@@ -144,6 +144,32 @@ TEST(HeatMap, AveragesLargeMatrices) {
   }
 }
 
+TEST(HeatMap, SaysThatItAverages) {
+  const auto texts_of = [](std::int64_t rows, std::int64_t columns) {
+    const std::vector<double> values(static_cast<std::size_t>(rows * columns), 1.0);
+    return texts(draw({"title", "row", "column", "value", rows, columns, values}), "text");
+  };
+  EXPECT_THAT(texts_of(kMaxHeatMapBins, 5), Not(Contains(HasSubstr("mean"))));
+  EXPECT_THAT(texts_of(2 * kMaxHeatMapBins, 5),
+              Contains(StrEq("a cell is the mean of 2 x 1 entries")));
+  EXPECT_THAT(texts_of(3 * kMaxHeatMapBins + 7, 2 * kMaxHeatMapBins + 1),
+              Contains(StrEq("a cell is the mean of 3-4 x 2-3 entries")));
+}
+
+TEST(HeatMap, LongTitlesAreBrokenNotCut) {
+  const std::string title =
+      "rainfall-stations-of-the-north-and-the-south: what the station on Grosser-Feldberg hears in "
+      "100 hops (the 400 nearest nodes)";
+  const std::vector<double> values(4, 1.0);
+  std::string joined;
+  for (const std::string& line :
+       texts(draw({title, "row", "column", "value", 2, 2, values}), "text")) {
+    if (title.find(line) != std::string::npos) joined += (joined.empty() ? "" : " ") + line;
+    if (joined == title) break;
+  }
+  EXPECT_EQ(joined, title);
+}
+
 TEST(HeatMap, OneValueThatIsNotFiniteSpoilsItsBin) {
   std::vector<double> values(256 * 256, 1.0);
   values[3 * 256 + 255] = kNan;

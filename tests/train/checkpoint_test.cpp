@@ -10,6 +10,7 @@
 
 #include "mpssm/io/error.h"
 #include "mpssm/io/safetensors.h"
+#include "mpssm/ops/generator.h"
 
 #include "tests/support/scratch.h"
 
@@ -57,13 +58,15 @@ TEST(Checkpoint, StateBringsBackPositionMomentsAndGenerator) {
   position.best_value = std::numeric_limits<double>::quiet_NaN();
   position.loss_sum = 0.1 + 0.2;
   position.history = "a,b\n";
-  save_state(scratch / "s", *net, adam, copy_weights(*net), position, "config");
-  const auto drawn = torch::rand({4});
+  at::Generator generator = ops::make_generator(1);
+  save_state(scratch / "s", *net, adam, generator, copy_weights(*net), position, "config");
+  const auto drawn = torch::rand({4}, generator);
 
   torch::nn::Linear other(3, 2);
   Adam other_adam(*other, {});
-  const RestoredState state = load_state(scratch / "s", *other, other_adam, "config");
-  EXPECT_TRUE(torch::equal(torch::rand({4}), drawn));
+  at::Generator again = ops::make_generator(2);
+  const RestoredState state = load_state(scratch / "s", *other, other_adam, again, "config");
+  EXPECT_TRUE(torch::equal(torch::rand({4}, again), drawn));
   EXPECT_TRUE(torch::equal(other->weight, net->weight));
   EXPECT_TRUE(torch::equal(other_adam.slots()[0].mean, adam.slots()[0].mean));
   EXPECT_TRUE(torch::equal(other_adam.slots()[1].variance, adam.slots()[1].variance));
@@ -71,8 +74,23 @@ TEST(Checkpoint, StateBringsBackPositionMomentsAndGenerator) {
   EXPECT_EQ(state.position.loss_sum, position.loss_sum);
   EXPECT_EQ(state.position.history, "a,b\n");
   EXPECT_TRUE(std::isnan(state.position.best_value));
-  EXPECT_THAT([&] { load_state(scratch / "s", *other, other_adam, "other"); },
+  EXPECT_THAT([&] { load_state(scratch / "s", *other, other_adam, again, "other"); },
               ThrowsMessage<io::InputError>(HasSubstr("other settings")));
+}
+
+TEST(Checkpoint, AnInfiniteBestValueStaysInfinite) {
+  const mpssm::testing::Scratch scratch;
+  torch::nn::Linear net(3, 2);
+  Adam adam(*net, {});
+  at::Generator generator = ops::make_generator(1);
+  for (const double sign : {1.0, -1.0}) {
+    Position position;
+    position.has_best = true;
+    position.best_value = sign * std::numeric_limits<double>::infinity();
+    save_state(scratch / "s", *net, adam, generator, copy_weights(*net), position, "");
+    EXPECT_EQ(load_state(scratch / "s", *net, adam, generator, "").position.best_value,
+              position.best_value);
+  }
 }
 
 TEST(Checkpoint, RefusesTypesAndFilesThatAreNotOurs) {
@@ -84,7 +102,8 @@ TEST(Checkpoint, RefusesTypesAndFilesThatAreNotOurs) {
               ThrowsMessage<io::InputError>(HasSubstr("expected type F32")));
   torch::nn::Linear net(3, 2);
   Adam adam(*net, {});
-  EXPECT_THAT([&] { load_state(scratch / "half", *net, adam, ""); },
+  at::Generator generator = ops::make_generator(1);
+  EXPECT_THAT([&] { load_state(scratch / "half", *net, adam, generator, ""); },
               ThrowsMessage<io::InputError>(HasSubstr("written by mpssm?")));
 }
 

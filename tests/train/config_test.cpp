@@ -56,6 +56,60 @@ TEST(Config, RefusesValuesOfAnotherType) {
               ThrowsMessage<InputError>(HasSubstr("f:1:")));
 }
 
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST(Config, RefusesDeepNestingBeforeItIsParsed) {
+  const auto expect_refused = [](const std::string& text, const std::string& place) {
+    Config config;
+    EXPECT_THAT([&] { apply_toml(config, text, "my.toml"); },
+                ThrowsMessage<InputError>(AllOf(HasSubstr("my.toml:" + place), HasSubstr("many"))));
+  };
+  const std::string deep = repeated("a.", 10'000);
+  expect_refused("seed = 1\n" + deep + "a = 1\n", "2:18:");
+  expect_refused("[" + deep + "a]\n", "1:");
+  expect_refused("x = {" + deep + "a = 1}\n", "1:");
+  expect_refused(repeated("'a'.", 10'000) + "a = 1\n", "1:");
+  expect_refused(repeated("\"a\" . ", 10'000) + "a = 1\n", "1:");
+  expect_refused("x = " + repeated("[", 10'000) + "\n", "1:");
+  expect_refused("x = " + repeated("{a = ", 10'000) + "\n", "1:");
+  expect_refused("x = [\"\"\"a\"\"\"\", {" + deep + "a = 1}]\n", "1:");
+  // Each level within bounds, together deep.
+  expect_refused("x = " + repeated("{a.a.a.a.a.a = ", 10'000) + "\n", "1:");
+}
+
+TEST(Config, DotsAndBracketsInTextAreNoNesting) {
+  Config config;
+  const std::string dots = repeated("../[{", 1000) + "x";
+  apply_toml(config,
+             "# " + dots + "\n[data]\nname = \"" + dots + "\\\"" + dots + "\"\ntarget = '" + dots +
+                 "'\ntask = \"\"\"" + dots + "\n\"" + dots + "\"\"\"\n",
+             "my.toml");
+  EXPECT_EQ(config.data.name, dots + "\"" + dots);
+  EXPECT_EQ(config.data.target, dots);
+  EXPECT_EQ(config.data.task, dots + "\n\"" + dots);
+}
+
+TEST(Config, RefusesControlCharactersBeforeTheParserAssertsThereAreNone) {
+  Config config;
+  for (const std::string& text :
+       {std::string("seed = 1\n[\0", 11), std::string("seed = 1\n#\0\n", 12),
+        std::string("seed = 1\n\"\0\" = 1\n", 17), std::string("seed = 1\n\0", 10)}) {
+    EXPECT_THAT([&] { apply_toml(config, text, "my.toml"); },
+                ThrowsMessage<InputError>(
+                    AllOf(HasSubstr("my.toml:2:"), HasSubstr("control character '\\x00'"))));
+  }
+  EXPECT_THAT([&] { apply_toml(config, "seed\x1b = 1\n", "my.toml"); },
+              ThrowsMessage<InputError>(HasSubstr("my.toml:1:5: expected text")));
+  EXPECT_THAT([&] { apply_toml(config, "seed\x7f = 1\n", "my.toml"); },
+              ThrowsMessage<InputError>(HasSubstr("\\x7f")));
+  apply_toml(config, "seed\t=\t7\r\n", "my.toml");
+  EXPECT_EQ(config.seed, 7);
+}
+
 TEST(Config, RefusesValuesOutOfRange) {
   const auto expect_refused = [](const std::string& setting) {
     Config config;

@@ -260,6 +260,41 @@ TEST(SeriesProblem, ReferencesAreWhatTheirNamesSay) {
   EXPECT_GT(by_name.at("historical average"), 0.5);
 }
 
+TEST(SeriesProblem, LastObservedValueLooksPastMissingOnes) {
+  data::Dataset dataset = make_series_data();
+  auto& series = std::get<data::SeriesData>(dataset.content);
+  series.null_value = 0.0F;
+  // Gaps longer than a window, so that some windows hold nothing but missing values.
+  const std::int64_t gap = series.lags + 3;
+  for (std::int64_t t = 0; t < series.num_steps; ++t) {
+    if (t / gap % 2 == 1) series.values[t * 6 + 2] = 0.0F;
+  }
+  const data::WindowSplit split = data::window_split(series);
+  double error = 0.0;
+  double count = 0.0;
+  double num_blind = 0.0;
+  for (std::int64_t w = split.test; w < split.end; ++w) {
+    for (std::int64_t i = 0; i < 6; ++i) {
+      std::int64_t t = w + series.lags - 1;
+      while (series.values[t * 6 + i] == 0.0F) --t;
+      if (t < w) ++num_blind;
+      for (std::int64_t h = 0; h < series.horizon; ++h) {
+        const double truth = series.values[(w + series.lags + h) * 6 + i];
+        if (truth == 0.0) continue;
+        error += std::abs(truth - series.values[t * 6 + i]);
+        count += 1.0;
+      }
+    }
+  }
+  ASSERT_GT(num_blind, 0.0);
+  Metrics by_name;
+  for (const Reference& reference : make_problem(dataset, small_config())->references()) {
+    by_name[reference.name] = reference.test.at("mae");
+  }
+  EXPECT_FALSE(by_name.contains("last value"));
+  EXPECT_NEAR(by_name.at("last observed value"), error / count, 1e-4);
+}
+
 TEST(SeriesProblem, ANetworkWithASkipStartsAtTheRidgeRegression) {
   data::Dataset dataset = make_series_data();
   auto& series = std::get<data::SeriesData>(dataset.content);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +12,11 @@
 
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
+#include "mpssm/io/safetensors.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/train/checkpoint.h"
+#include "mpssm/train/experiment.h"
+#include "mpssm/train/problem.h"
 
 #include "tests/support/scratch.h"
 #include "tests/train/small_data.h"
@@ -179,6 +183,99 @@ TEST(Trainer, ExplainsALossThatIsNotFiniteAndKeepsTheLastCheckpoint) {
   EXPECT_THAT([&] { train_in(scratch.folder(), dataset, config); },
               ThrowsMessage<io::InputError>(HasSubstr("not a finite number")));
   EXPECT_TRUE(std::filesystem::exists(scratch / "state.safetensors"));
+}
+
+/// Numbers that are none, but not in training.
+data::Dataset with_broken_validation() {
+  data::Dataset dataset = testing::make_series_data();
+  auto& series = std::get<data::SeriesData>(dataset.content);
+  const data::WindowSplit split = data::window_split(series);
+  const std::int64_t first = split.val + series.lags + series.horizon - 1;
+  for (std::int64_t i = first * series.num_nodes; i < std::ssize(series.values); ++i) {
+    series.values[i] = std::numeric_limits<float>::quiet_NaN();
+  }
+  return dataset;
+}
+
+TEST(Trainer, StopsWhenTheValidationLossIsNoNumber) {
+  Config config = small_config();
+  config.train.epochs = 20;
+  const Scratch scratch;
+  EXPECT_THAT([&] { train_in(scratch.folder(), with_broken_validation(), config); },
+              ThrowsMessage<io::InputError>(HasSubstr("the loss on validation")));
+}
+
+TEST(Trainer, NamesOnlyRemediesThatAreNotInUse) {
+  Config config = small_config();
+  config.train.lr = 1e30;
+  config.train.epochs = 50;
+  config.train.clip = 1.0;
+  config.model.norm = "none";
+  config.model.state_norm = "none";
+  const Scratch scratch;
+  EXPECT_THAT([&] { train_in(scratch.folder(), testing::make_series_data(), config); },
+              ThrowsMessage<io::InputError>(
+                  ::testing::AllOf(HasSubstr("smaller train.lr"),
+                                   ::testing::Not(HasSubstr("model.state=stable")),
+                                   ::testing::Not(HasSubstr("train.clip=1")))));
+}
+
+TEST(Trainer, RefusesToTrainOnNothing) {
+  const data::Dataset dataset = testing::make_series_data();
+  const Config config = small_config();
+  const auto problem = make_problem(dataset, config);
+  struct Empty : Problem {
+    explicit Empty(const Problem& whole) : whole(whole) {}
+    void shape_model(nn::ModelOptions& options) const override { whole.shape_model(options); }
+    graph::Gso largest_gso(std::int64_t batch) const override { return whole.largest_gso(batch); }
+    std::int64_t num_train() const override { return 0; }
+    std::int64_t data_bytes() const override { return 0; }
+    torch::Tensor loss(nn::GraphModule& model,
+                       std::span<const std::int64_t> samples) const override {
+      return whole.loss(model, samples);
+    }
+    Metrics evaluate(nn::GraphModule& model, data::Part part) const override {
+      return whole.evaluate(model, part);
+    }
+    void write_predictions(nn::GraphModule&, const io::Sink&) const override {}
+    Sample sample(std::int64_t index) const override { return whole.sample(index); }
+    const Problem& whole;
+  };
+  const Empty empty(*problem);
+  const Scratch scratch;
+  const TrainJob job{.problem = empty,
+                     .config = config,
+                     .metric = dataset.metric,
+                     .model = build_model(*problem, config).module,
+                     .folder = scratch.folder(),
+                     .metadata = {}};
+  EXPECT_THAT([&] { train(job); }, ThrowsMessage<io::InputError>(HasSubstr("no sample")));
+}
+
+TEST(Trainer, RefusesAPositionThatTheRunCannotHave) {
+  const data::Dataset dataset = testing::make_series_data();
+  const Config config = small_config();
+  const Scratch scratch;
+  train_in(scratch.folder(), dataset, config, /*resume=*/false, /*stop_after=*/3);
+  io::SafeTensors file = io::read_safetensors(scratch / "state.safetensors");
+  std::string& position = file.metadata["position"];
+  position.replace(position.find("\"epoch\":0"), 9, "\"epoch\":9223372036854775807");
+  io::write_safetensors(scratch / "state.safetensors", file);
+  EXPECT_THAT([&] { train_in(scratch.folder(), dataset, config, /*resume=*/true); },
+              ThrowsMessage<io::InputError>(HasSubstr("the position of the run")));
+}
+
+TEST(Trainer, LeavesTorchsGeneratorToOthers) {
+  torch::manual_seed(7);
+  const auto expected = torch::rand({4});
+  Config config = small_config();
+  config.data.name = "board:12x12";
+  torch::manual_seed(7);
+  const Scratch scratch;
+  Experiment experiment = set_up(config);
+  run(experiment, RunFolder(scratch / "run", /*resume=*/false), /*resume=*/false);
+  reopen(scratch / "run");
+  EXPECT_TRUE(torch::equal(torch::rand({4}), expected));
 }
 
 TEST(Trainer, OrderIsAPermutationThatDependsOnSeedAndEpoch) {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The program `mpssm`: says how waiting threads are to wait, then loads everything else. GNU OpenMP
+// reads its settings while it is loaded, before any main(), so they cannot be given later.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
+#include "mpssm/version.h"
+
+namespace {
+
+/// By default a thread that waits for the others spins for milliseconds. On a machine that others
+/// use too, it takes away the core that the others need to get done: training was 25 times slower
+/// beside two busy processes. This many turns last some microseconds, longer than the gaps between
+/// our kernels; after them the thread sleeps.
+constexpr const char* kSpinCount = "3000";
+
+void wait_politely() {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  constexpr int kKeepWhatIsSet = 0;
+  setenv("GOMP_SPINCOUNT", kSpinCount, kKeepWhatIsSet);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
+    std::printf("mpssm %s\n", mpssm::kVersion);
+    return 0;
+  }
+  wait_politely();
+  void* library = dlopen("libmpssm_cli.so", RTLD_NOW | RTLD_GLOBAL);
+  void* entry = library != nullptr ? dlsym(library, "mpssm_main") : nullptr;
+  if (entry == nullptr) {
+    std::fprintf(stderr, "mpssm: cannot load the program: %s\n", dlerror());
+    return 1;
+  }
+  return reinterpret_cast<int (*)(int, char**)>(entry)(argc, argv);
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Which code trained a run, and where.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace mpssm::cli {
+
+struct Provenance {
+  std::string commit;         ///< of the sources at build time, 40 digits; empty: not known
+  std::optional<bool> dirty;  ///< not exactly that commit: files changed, or begun by other code
+  std::string machine;        ///< processor, its number of CPUs
+  std::string libtorch;
+
+  bool operator==(const Provenance&) const = default;
+};
+
+/// Of this program on this machine.
+const Provenance& this_program();
+
+/// "0.2.0+1a2b3c4d5-dirty": version, commit, and whether files were changed.
+std::string code_version();
+
+/// That of the run in folder `run`, which the caller is about to start, go on with or, if
+/// `is_finished`, read. Kept beside the folder: a finished run keeps the code it was trained with.
+/// A folder without such a file gives an empty one.
+Provenance provenance_of(const std::filesystem::path& run, bool is_finished);
+
+}  // namespace mpssm::cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// A network for a problem. No torch here: what only hands it on need not read torch's headers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "mpssm/train/config.h"
+
+namespace mpssm::nn {
+class GraphModule;
+}
+
+namespace mpssm::train {
+
+class Problem;
+
+struct BuiltModel {
+  std::shared_ptr<nn::GraphModule> module;
+  std::int64_t num_parameters = 0;
+  std::int64_t training_bytes = 0;  ///< estimate for one training step
+};
+
+/// The network that `config` describes, shaped by the problem; parameters start from torch's
+/// default generator.
+BuiltModel build_model(const Problem& problem, const Config& config);
+
+}  // namespace mpssm::train

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A run pins its data: changed files are noticed, and nothing is standardised, numbered or split anew."""
+
+import csv
+import io
+import json
+import unittest
+
+import program
+import refusal
+from program import TINY
+
+COLOURS = ("red", "green", "blue")
+CLASSES = ("a", "b", "c")
+
+
+def table(count=60, change=None):
+    """A ring in three classes; `change` may alter the row of cells of each node."""
+    rows = []
+    for i in range(count):
+        row = [f"n{i}", f"{(7 * i) % 13 / 4}", COLOURS[i % 3], CLASSES[(i + i // 7) % 3]]
+        rows.append(change(i, row) if change else row)
+    return "id,height,colour,label\n" + "".join(",".join(row) + "\n" for row in rows)
+
+
+def ring(count=60):
+    return "src,dst\n" + "".join(f"n{i},n{(i + 1) % count}\n" for i in range(count))
+
+
+def one_cell(i, row):
+    return [row[0], "3.125", *row[2:]] if i == 5 else row
+
+
+def rows_of(text):
+    return {row["id"]: row for row in csv.DictReader(io.StringIO(text))}
+
+
+class Pinned(refusal.BadInput):
+    def setUp(self):
+        super().setUp()
+        self.write_tables(nodes=table(), edges=ring())
+        self.succeed("train", "own", "--quiet", "--out", "run", "--set", "model.hops=1", *TINY)
+        self.before = self.succeed("predict", "run").out
+
+    def change(self, nodes):
+        self.write("own/nodes.csv", nodes)
+
+    def own_metrics(self, *args):
+        return json.loads(self.succeed("evaluate", "run", "--json", *args).out.splitlines()[-1])
+
+
+class ChangedFiles(Pinned):
+    def test_every_verb_stops_and_says_what_changed(self):
+        self.change(table(change=one_cell))
+        for args in (["evaluate", "run"], ["predict", "run"], ["sensitivity", "run", "--target", "n3"],
+                     ["evaluate", "run/model.safetensors"]):
+            self.refuse(args, "nodes.csv has changed", "--data", "put the old file back")
+
+    def test_a_renamed_class_a_blank_label_and_moved_columns_are_changes(self):
+        moved = "\n".join(",".join((cells[0], cells[2], cells[1], cells[3]))
+                          for cells in (line.split(",") for line in table().splitlines()))
+        for nodes in (table().replace(",a\n", ",zebra\n"), table().replace("n7,2.5,green,c", "n7,2.5,green,"), moved):
+            self.assertNotEqual(nodes, table())
+            self.change(nodes)
+            self.refuse(["evaluate", "run"], "nodes.csv has changed")
+
+    def test_edges_count_too(self):
+        self.write("own/edges.csv", ring() + "n0,n9\n")
+        self.refuse(["predict", "run"], "edges.csv has changed")
+
+    def test_data_that_are_gone(self):
+        (self.folder / "own").rename(self.folder / "moved")
+        self.refuse(["evaluate", "run"], "not there any more", "--data")
+        self.assertEqual(self.succeed("predict", "run", "--data", "moved").out, self.before)
+
+    def test_the_folder_keeps_fingerprints_columns_classes_and_split(self):
+        kept = json.loads((self.folder / "run" / "data.json").read_text())
+        self.assertEqual([file["path"].rsplit("/", 1)[1] for file in kept["files"]], ["nodes.csv", "edges.csv"])
+        self.assertEqual([column["name"] for column in kept["columns"]], ["height", "colour"])
+        self.assertEqual(kept["class_names"], list(CLASSES))
+        split = {row["id"]: row["split"] for row in rows_of(self.before).values()}
+        names = ("train", "val", "test", "")
+        self.assertEqual([names[int(part)] for part in kept["parts"]], [split[f"n{i}"] for i in range(60)])
+
+
+class Resumed(refusal.BadInput):
+    LONG = ["--set", "train.epochs=100000", "--set", "model.channels=4", "--set", "model.blocks=1",
+            "--set", "train.checkpoint_seconds=0.01"]
+
+    def test_other_data_do_not_go_on(self):
+        self.write_tables(nodes=table(), edges=ring())
+        process = program.start(["train", "own", "--quiet", "--out", "run", *self.LONG], self.folder)
+        while not (self.folder / "run" / "state.safetensors").exists():
+            self.assertIsNone(process.poll())
+        process.kill()
+        process.communicate()
+        (self.folder / "run" / ".mpssm-lock").unlink()
+        for path in (self.folder / "run").glob(".*.tmp-*"):
+            path.unlink()
+        self.write("own/nodes.csv", table(change=lambda i, row: [*row[:3], CLASSES[i % 2]]))
+        self.refuse(["train", "run", "--resume", "--quiet"], "nodes.csv has changed", "another --out")
+
+
+class NewData(Pinned):
+    def test_changed_data_are_read_with_the_learned_columns(self):
+        self.change(table(change=one_cell))
+        after = rows_of(self.succeed("predict", "run", "--data", "own").out)
+        before = rows_of(self.before)
+        moved = {name for name in before if after[name]["p(a)"] != before[name]["p(a)"]}
+        self.assertEqual(moved, {"n4", "n5", "n6"})  # one hop
+
+    def test_nothing_is_called_test(self):
+        self.change(table(change=one_cell))
+        result = self.succeed("evaluate", "run", "--data", "own")
+        self.assertIn("labelled", result.out)
+        self.assertNotIn("test", result.out)
+        self.assertEqual(self.own_metrics("--data", "own")["part"], "labelled")
+        self.assertNotIn("split", self.succeed("predict", "run", "--data", "own").out.splitlines()[0])
+        self.refuse(["evaluate", "run", "--data", "own", "--part", "val"], "--part")
+
+    def test_the_same_files_keep_their_parts(self):
+        (self.folder / "own").rename(self.folder / "copy")
+        self.write_tables(nodes=table(), edges=ring())
+        own = self.own_metrics()
+        copy = self.own_metrics("--data", "copy")
+        self.assertEqual((copy["part"], copy["metrics"]), ("test", own["metrics"]))
+
+    def test_unknown_categories_are_counted_as_other(self):
+        self.change(table(change=lambda i, row: [row[0], row[1], "pink" if i < 4 else row[2], row[3]]))
+        result = self.succeed("predict", "run", "--data", "own")
+        self.assertIn("4 cell(s) hold 1 value(s) that training has not seen, such as 'pink'", result.err)
+        self.assertIn('"other"', result.err)
+
+    def test_a_new_class_stops_evaluate_and_not_predict(self):
+        self.change(table(change=lambda i, row: [*row[:3], "d"] if i == 2 else row))
+        self.refuse(["evaluate", "run", "--data", "own"], "known classes", "'d'")
+        result = self.succeed("predict", "run", "--data", "own")
+        self.assertIn("never seen", result.err)
+        rows = rows_of(result.out)
+        self.assertEqual(rows["n2"]["label"], "")
+        self.assertEqual({name: row["p(a)"] for name, row in rows.items()},
+                         {name: row["p(a)"] for name, row in rows_of(self.before).items()})
+
+    def test_an_npz_with_more_classes(self):
+        arrays = program.graph_arrays()
+        self.write_npz("g.npz", arrays)
+        self.succeed("train", "g.npz", "--quiet", "--out", "two", *TINY)
+        arrays["node_labels"] = program.npy("<i8", (8,), [0, 0, 0, 0, 1, 1, 1, 5])
+        self.write_npz("g.npz", arrays)
+        self.refuse(["predict", "two"], "g.npz has changed")
+        self.refuse(["evaluate", "two", "--data", "g.npz"], "expected a class in [0, 2)")
+        self.assertIn("never seen", self.succeed("predict", "two", "--data", "g.npz").err)
+
+    def write_npz(self, name, arrays):
+        program.write_npz(self.folder / name, arrays)
+
+
+class ManyReadoutLayers(program.ProgramTest):
+    def test_outputs_are_those_of_the_last_layer_not_of_the_ninth(self):
+        graphs, nodes = 12, 4
+        arrays = {"node_ptr": program.npy("<i8", (graphs + 1,), [nodes * g for g in range(graphs + 1)]),
+                  "edge_ptr": program.npy("<i8", (graphs + 1,), [2 * g for g in range(graphs + 1)]),
+                  "edge_src": program.npy("<i4", (2 * graphs,), [0, 1] * graphs),
+                  "edge_dst": program.npy("<i4", (2 * graphs,), [1, 0] * graphs),
+                  "features": program.npy("<f4", (nodes * graphs, 1), [i % 5 / 4 for i in range(nodes * graphs)])}
+        program.write_npz(self.folder / "unlabelled.npz", arrays)
+        arrays["labels"] = program.npy("<f4", (graphs, 2), [i % 3 / 2 + 0.1 for i in range(2 * graphs)])
+        program.write_npz(self.folder / "g.npz", arrays)
+        self.succeed("train", "g.npz", "--quiet", "--out", "run", *TINY, "--set", "model.readout_layers=12")
+        header = self.succeed("predict", "run", "--data", "unlabelled.npz").out.splitlines()[0]
+        self.assertEqual(header.count("predicted"), 2, header)
+
+
+class HostileModels(Pinned):
+    def test_class_names_that_do_not_fit_the_model(self):
+        header, data = program.read_safetensors(self.folder / "run" / "model.safetensors")
+        for names in ([], ["a"], ["a", "b", "c", "d"]):
+            kept = json.loads(header["__metadata__"]["data"])
+            kept["class_names"] = names
+            changed = {**header, "__metadata__": {**header["__metadata__"], "data": json.dumps(kept)}}
+            program.write_safetensors(self.folder / "hostile.safetensors", changed, data)
+            self.refuse(["predict", "hostile.safetensors"], "class name(s)")
+
+    def test_parts_that_are_none(self):
+        header, data = program.read_safetensors(self.folder / "run" / "model.safetensors")
+        for parts in ("9" * 60, "0" * 59):
+            kept = json.loads(header["__metadata__"]["data"])
+            kept["parts"] = parts
+            changed = {**header, "__metadata__": {**header["__metadata__"], "data": json.dumps(kept)}}
+            program.write_safetensors(self.folder / "hostile.safetensors", changed, data)
+            self.refuse(["predict", "hostile.safetensors"])
+
+
+if __name__ == "__main__":
+    unittest.main()
