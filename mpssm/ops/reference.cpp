@@ -45,6 +45,7 @@ RecurrenceResult loop(const graph::Gso& gso, const RecurrenceWeights& weights,
 at::Tensor reference_spmm(const graph::Gso& gso, const at::Tensor& given,
                           const at::Tensor& values) {
   const at::Tensor x = canonical(given);
+  if (x.is_meta()) return at::empty_like(x);  // not all of the operators below know it
   // COO form of A, then gather, scale and add up: E x C numbers, but any dtype, device and
   // gradient.
   at::Tensor rows = at::empty({gso.num_nonzeros()}, at::kLong);

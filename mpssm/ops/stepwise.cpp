@@ -25,21 +25,20 @@ class StateWeight {
   /// out = x W; x, out: [B, N, C], out contiguous.
   void times(const at::Tensor& x, const at::Tensor& out) const {
     if (w_.is_complex()) {
-      at::Tensor to = pairs(out);
-      at::mul_out(to, pairs(x), w_);
+      pairs_times(x.contiguous(), 1, {}, out);
     } else {
       matmul_into(x.contiguous(), w_, kernels::Transpose::kNo, {}, out);
     }
   }
-  /// out = add + h W', or h W' if add is undefined.
+  /// add + h W', or h W' if add is undefined; h contiguous.
   at::Tensor times_adjoint(const at::Tensor& h, const at::Tensor& add) const {
-    if (w_.is_complex()) {
-      at::Tensor out = at::view_as_real(pairs(h) * w_.conj()).view(h.sizes());
-      return add.defined() ? out.add_(add) : out;
-    }
     at::Tensor out = empty_tensor_like(h);
-    matmul_into(h, w_, kernels::Transpose::kYes, add.defined() ? add.contiguous() : at::Tensor(),
-                out);
+    const at::Tensor base = add.defined() ? add.contiguous() : add;
+    if (w_.is_complex()) {
+      pairs_times(h, -1, base, out);
+    } else {
+      matmul_into(h, w_, kernels::Transpose::kYes, base, out);
+    }
     return out;
   }
   /// grad += the gradient of x W, given that of the product.
@@ -78,9 +77,38 @@ class StateWeight {
     });
     return at::view_as_complex(sum_of_parts(sums).view({-1, 2}));
   }
-  static at::Tensor pairs(const at::Tensor& x) {
-    return at::view_as_complex(x.unflatten(-1, {x.size(-1) / 2, 2}));
+  /// out = x sigma (sign 1) or x conj(sigma) (-1) on pairs of channels, plus `add` if defined. Not
+  /// by torch, whose complex product rounds differently at the ends of what a thread gets.
+  void pairs_times(const at::Tensor& x, int sign, const at::Tensor& add,
+                   const at::Tensor& out) const {
+    with_real_type(x, [&](auto zero) {
+      using T = decltype(zero);
+      const std::int64_t channels = x.size(-1);
+      const auto* sigma = w_.data_ptr<c10::complex<T>>();
+      const T* from = x.data_ptr<T>();
+      const T* base = add.defined() ? add.data_ptr<T>() : nullptr;
+      T* to = out.data_ptr<T>();
+      constexpr std::int64_t kRows = 256;
+      const std::int64_t rows = x.numel() / channels;
+      run_tasks((rows + kRows - 1) / kRows, 4 * x.numel(), [&](std::int64_t task) {
+        for (std::int64_t row = task * kRows; row < std::min(rows, (task + 1) * kRows); ++row) {
+          const std::int64_t begin = row * channels;
+          for (std::int64_t c = 0; c < channels; c += 2) {
+            const T re = sigma[c / 2].real();
+            const T im = static_cast<T>(sign) * sigma[c / 2].imag();
+            const T x_re = from[begin + c];
+            const T x_im = from[begin + c + 1];
+            to[begin + c] = x_re * re - x_im * im;
+            to[begin + c + 1] = x_re * im + x_im * re;
+            if (base == nullptr) continue;
+            to[begin + c] += base[begin + c];
+            to[begin + c + 1] += base[begin + c + 1];
+          }
+        }
+      });
+    });
   }
+
   const at::Tensor& w_;
 };
 

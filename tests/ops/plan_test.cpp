@@ -47,6 +47,39 @@ TEST(Planner, DecomposesAnOperatorForOneCallOnlyWhereThatCallPaysForIt) {
   EXPECT_EQ(choose_plan(small(), query), Plan::kSpectral);
 }
 
+TEST(Planner, PicksTheFasterOfDiagonalAndSpectralOnSmallGraphs) {
+  // As measured on one thread, milliseconds of the diagonal and of the spectral plan.
+  struct Measured {
+    std::int64_t nodes, edges, batch, channels, steps;
+    double diagonal, spectral;
+  };
+  for (const Measured& m : {
+           {20, 40, 1, 32, 5, 0.004, 0.013},     {20, 40, 1, 32, 9, 0.006, 0.013},
+           {20, 40, 1, 32, 17, 0.008, 0.013},    {20, 40, 1, 32, 65, 0.025, 0.013},
+           {100, 200, 1, 32, 5, 0.010, 0.051},   {100, 200, 1, 32, 9, 0.013, 0.036},
+           {100, 200, 1, 32, 17, 0.024, 0.036},  {100, 200, 1, 32, 65, 0.101, 0.052},
+           {100, 500, 1, 32, 5, 0.015, 0.051},   {100, 500, 1, 32, 9, 0.027, 0.037},
+           {100, 500, 1, 32, 33, 0.073, 0.037},  {100, 500, 1, 32, 65, 0.144, 0.038},
+           {100, 1529, 1, 32, 5, 0.023, 0.035},  {100, 1529, 1, 32, 17, 0.086, 0.037},
+           {100, 1529, 1, 32, 33, 0.170, 0.037}, {100, 1529, 1, 32, 65, 0.338, 0.038},
+           {200, 600, 1, 32, 5, 0.020, 0.149},   {200, 600, 1, 32, 9, 0.029, 0.119},
+           {200, 600, 1, 32, 17, 0.071, 0.145},  {200, 600, 1, 32, 65, 0.301, 0.163},
+           {200, 3000, 1, 32, 5, 0.045, 0.116},  {200, 3000, 1, 32, 9, 0.086, 0.117},
+           {200, 3000, 1, 32, 17, 0.170, 0.119}, {200, 3000, 1, 32, 33, 0.338, 0.120},
+           {200, 3000, 1, 32, 65, 0.674, 0.121},
+       }) {
+    const auto gso = graph::make_gso(graph::make_random_connected(m.nodes, m.edges, 1));
+    const PlanQuery query{.batch = m.batch,
+                          .num_steps = m.steps,
+                          .channels = m.channels,
+                          .diagonal = true,
+                          .operator_calls = 100000};
+    EXPECT_EQ(choose_plan(gso, query), m.spectral < m.diagonal ? Plan::kSpectral : Plan::kDiagonal)
+        << m.nodes << " nodes, " << m.edges << " edges, batch " << m.batch << ", " << m.channels
+        << " channels, " << m.steps << " steps";
+  }
+}
+
 TEST(Planner, DoesNotDependOnWhatWasCalledBefore) {
   const graph::Gso gso = small();
   const PlanQuery query{.num_steps = 17, .channels = 32, .diagonal = true};
