@@ -185,24 +185,57 @@ TEST(Trainer, ExplainsALossThatIsNotFiniteAndKeepsTheLastCheckpoint) {
   EXPECT_TRUE(std::filesystem::exists(scratch / "state.safetensors"));
 }
 
-/// Numbers that are none, but not in training.
-data::Dataset with_broken_validation() {
-  data::Dataset dataset = testing::make_series_data();
-  auto& series = std::get<data::SeriesData>(dataset.content);
-  const data::WindowSplit split = data::window_split(series);
-  const std::int64_t first = split.val + series.lags + series.horizon - 1;
-  for (std::int64_t i = first * series.num_nodes; i < std::ssize(series.values); ++i) {
-    series.values[i] = std::numeric_limits<float>::quiet_NaN();
+/// A problem that passes everything on to another one, but for what a test changes.
+struct Wrapped : Problem {
+  explicit Wrapped(const Problem& whole) : whole(whole) {}
+  void shape_model(nn::ModelOptions& options) const override { whole.shape_model(options); }
+  graph::Gso largest_gso(std::int64_t batch) const override { return whole.largest_gso(batch); }
+  std::int64_t num_train() const override { return whole.num_train(); }
+  std::int64_t data_bytes() const override { return whole.data_bytes(); }
+  torch::Tensor loss(nn::GraphModule& model, std::span<const std::int64_t> samples) const override {
+    return whole.loss(model, samples);
   }
-  return dataset;
+  Metrics evaluate(nn::GraphModule& model, data::Part part) const override {
+    return whole.evaluate(model, part);
+  }
+  void write_predictions(nn::GraphModule&, const io::Sink&) const override {}
+  Sample sample(std::int64_t index) const override { return whole.sample(index); }
+  const Problem& whole;
+};
+
+template <typename Changed>
+void train_changed() {
+  const data::Dataset dataset = testing::make_series_data();
+  const Config config = small_config();
+  const auto problem = make_problem(dataset, config);
+  const Changed changed(*problem);
+  const Scratch scratch;
+  train({.problem = changed,
+         .config = config,
+         .metric = dataset.metric,
+         .model = build_model(*problem, config).module,
+         .folder = scratch.folder(),
+         .metadata = {}});
 }
 
 TEST(Trainer, StopsWhenTheValidationLossIsNoNumber) {
-  Config config = small_config();
-  config.train.epochs = 20;
-  const Scratch scratch;
-  EXPECT_THAT([&] { train_in(scratch.folder(), with_broken_validation(), config); },
+  struct Broken : Wrapped {
+    using Wrapped::Wrapped;
+    Metrics evaluate(nn::GraphModule&, data::Part) const override {
+      const double nan = std::numeric_limits<double>::quiet_NaN();
+      return {{"loss", nan}, {"mae", nan}};
+    }
+  };
+  EXPECT_THAT(train_changed<Broken>,
               ThrowsMessage<io::InputError>(HasSubstr("the loss on validation")));
+}
+
+TEST(Trainer, RefusesToTrainOnNothing) {
+  struct Empty : Wrapped {
+    using Wrapped::Wrapped;
+    std::int64_t num_train() const override { return 0; }
+  };
+  EXPECT_THAT(train_changed<Empty>, ThrowsMessage<io::InputError>(HasSubstr("no sample")));
 }
 
 TEST(Trainer, NamesOnlyRemediesThatAreNotInUse) {
@@ -218,38 +251,6 @@ TEST(Trainer, NamesOnlyRemediesThatAreNotInUse) {
                   ::testing::AllOf(HasSubstr("smaller train.lr"),
                                    ::testing::Not(HasSubstr("model.state=stable")),
                                    ::testing::Not(HasSubstr("train.clip=1")))));
-}
-
-TEST(Trainer, RefusesToTrainOnNothing) {
-  const data::Dataset dataset = testing::make_series_data();
-  const Config config = small_config();
-  const auto problem = make_problem(dataset, config);
-  struct Empty : Problem {
-    explicit Empty(const Problem& whole) : whole(whole) {}
-    void shape_model(nn::ModelOptions& options) const override { whole.shape_model(options); }
-    graph::Gso largest_gso(std::int64_t batch) const override { return whole.largest_gso(batch); }
-    std::int64_t num_train() const override { return 0; }
-    std::int64_t data_bytes() const override { return 0; }
-    torch::Tensor loss(nn::GraphModule& model,
-                       std::span<const std::int64_t> samples) const override {
-      return whole.loss(model, samples);
-    }
-    Metrics evaluate(nn::GraphModule& model, data::Part part) const override {
-      return whole.evaluate(model, part);
-    }
-    void write_predictions(nn::GraphModule&, const io::Sink&) const override {}
-    Sample sample(std::int64_t index) const override { return whole.sample(index); }
-    const Problem& whole;
-  };
-  const Empty empty(*problem);
-  const Scratch scratch;
-  const TrainJob job{.problem = empty,
-                     .config = config,
-                     .metric = dataset.metric,
-                     .model = build_model(*problem, config).module,
-                     .folder = scratch.folder(),
-                     .metadata = {}};
-  EXPECT_THAT([&] { train(job); }, ThrowsMessage<io::InputError>(HasSubstr("no sample")));
 }
 
 TEST(Trainer, RefusesAPositionThatTheRunCannotHave) {
