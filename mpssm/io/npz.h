@@ -72,8 +72,9 @@ class Npz {
   std::vector<std::string> unread_names() const;  ///< those that nobody asked for by name
 
   /// Counts memory that a reader is about to take for what it makes of an array, beside the arrays
-  /// that the functions below count themselves. Throws InputError if all of it together is more
-  /// than a file of this size may become.
+  /// that the functions below count themselves. Nothing is ever taken off: what is read twice
+  /// counts twice. Throws InputError if all of it together is more than a file of this size may
+  /// become.
   void count_memory(std::string_view name, std::uint64_t bytes) const;
 
   /// Dtype and shape, without the numbers.
