@@ -14,7 +14,7 @@ namespace {
 /// use too, it takes away the core that the others need to get done: training was 25 times slower
 /// beside two busy processes. This many turns last some microseconds, longer than the gaps between
 /// our kernels; after them the thread sleeps.
-constexpr const char* kSpinCount = "3000";
+constexpr const char* kSpinCount = "4000";
 
 void wait_politely() {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;

@@ -139,7 +139,7 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
   // holds the result against measured peaks.
   constexpr double kAtOnce = 18.0;       // of a backward pass, whatever the depth
   constexpr double kPerBlock = 15.0;     // kept for it by each block
-  constexpr double kInEvaluation = 7.0;  // without gradients
+  constexpr double kInEvaluation = 12.0;  // without gradients
   if (!training) return static_cast<std::int64_t>(kInEvaluation * static_cast<double>(features));
   // A forecast takes the last step of its last block only, so that this one is small.
   const double in_units = temporal ? kPerBlock * static_cast<double>(options.num_blocks) - 3.0

@@ -163,7 +163,7 @@ class ManyReadoutLayers(program.ProgramTest):
                   "edge_ptr": program.npy("<i8", (graphs + 1,), [2 * g for g in range(graphs + 1)]),
                   "edge_src": program.npy("<i4", (2 * graphs,), [0, 1] * graphs),
                   "edge_dst": program.npy("<i4", (2 * graphs,), [1, 0] * graphs),
-                  "features": program.npy("<f4", (nodes * graphs, 1), [i % 5 / 4 for i in range(nodes * graphs)])}
+                  "node_features": program.npy("<f4", (nodes * graphs, 1), [i % 5 / 4 for i in range(nodes * graphs)])}
         program.write_npz(self.folder / "unlabelled.npz", arrays)
         arrays["labels"] = program.npy("<f4", (graphs, 2), [i % 3 / 2 + 0.1 for i in range(2 * graphs)])
         program.write_npz(self.folder / "g.npz", arrays)

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Memory is known beforehand: what is announced against what a process of its own takes at its peak."""
+
+import os
+import re
+import unittest
+
+import program
+
+NODES, STEPS = 60, 400
+
+
+def settings(**values):
+    return [word for key, value in values.items() for word in ("--set", f"{key.replace('__', '.')}={value}")]
+
+
+class Memory(program.ProgramTest):
+    def peak(self, *args):
+        """MiB announced, and MiB at the peak of the process."""
+        process = program.start(["train", *args, "--out", f"run-{self.count}"], self.folder)
+        self.count += 1
+        _, err = process.stdout.read(), process.stderr.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        process.stdout.close()
+        process.stderr.close()
+        self.assertEqual(process.returncode, 0, err)
+        return float(re.search(r"about (\d+) MiB", err)[1]), usage.ru_maxrss / 1024
+
+    def setUp(self):
+        super().setUp()
+        self.count = 0
+        values = [((7 * i) % 101) / 50 for i in range(STEPS * NODES)]
+        ends = [end for node in range(NODES) for end in (node, (node + 1) % NODES)]
+        program.write_npz(self.folder / "series.npz", {"x": program.npy("<f4", (STEPS, NODES), values),
+                                                       "edges": program.npy("<i8", (NODES, 2), ends)})
+        # The same program with next to nothing to do.
+        self.idle = self.peak("board:4x4", *settings(train__epochs=1, model__channels=2, model__blocks=1))[1]
+
+    def test_the_estimate_is_between_the_peak_and_1_6_times_the_peak(self):
+        board = ["board:100x100", *settings(train__epochs=3)]
+        series = ["series.npz", *settings(train__epochs=1)]
+        cases = {
+            "eight blocks": board,
+            "two wide blocks": [*board, *settings(model__channels=128, model__blocks=2, model__dropout=0)],
+            "dense W": [*board, *settings(model__state="dense", model__blocks=4)],
+            "many hops of a dense W": [*board, *settings(model__state="dense", model__blocks=3, model__hops=32)],
+            "states kept one by one": [*board, *settings(model__state="dense", model__blocks=2, model__hops=24,
+                                                        model__plan="stepwise")],
+            "gcn": [*board, *settings(model__kind="gcn", model__blocks=8)],
+            "series": [*series, *settings(model__blocks=2)],
+            "series, one window at a time": [*series, *settings(model__blocks=2, train__batch=1)],
+        }
+        for name, args in cases.items():
+            with self.subTest(name):
+                announced, peak = self.peak(*args)
+                ratio = announced / (peak - self.idle)
+                print(f"{name}: announced {announced:.0f} MiB, taken {peak - self.idle:.0f}, ratio {ratio:.2f}")
+                self.assertGreaterEqual(ratio, 1.0)
+                self.assertLessEqual(ratio, 1.6)
+
+
+if __name__ == "__main__":
+    unittest.main()
