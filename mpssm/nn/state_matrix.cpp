@@ -112,6 +112,9 @@ torch::Tensor StateMatrixImpl::forward() const {
     case StateKind::kStable:
       break;
   }
+  if (nu.is_meta()) {
+    return torch::empty(nu.sizes(), nu.options().dtype(c10::toComplexType(nu.scalar_type())));
+  }
   if (!ops::has_kernel({nu, theta})) return torch::polar((-nu.exp()).exp(), theta);
   return StableSigma::apply(ops::canonical(nu), ops::canonical(theta));
 }

@@ -62,6 +62,7 @@ at::Tensor dropout(const at::Tensor& x, double probability, const at::Generator&
   if (probability == 0.0) return x;
   ensure_runtime();
   const at::Tensor dense = canonical(x);
+  if (x.is_meta()) return at::empty_like(dense);  // which not every build of torch knows
   // Other devices have generators of their own.
   if (!x.device().is_cpu()) return at::dropout(dense, probability, /*train=*/true);
   at::Generator generator = given.defined() ? given : current_generator();
