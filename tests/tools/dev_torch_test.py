@@ -2,7 +2,6 @@
 """./dev takes a CPU build of torch from where there is one, and never downloads one for GPUs."""
 
 import http.server
-import importlib.machinery
 import importlib.util
 import io
 import json
@@ -19,7 +18,8 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from unittest import mock
 
-DEV = Path(__file__).resolve().parents[2] / "dev"
+from load_dev import load_dev
+
 GPU_WANTS = ["filelock", 'nvidia-cublas-cu12==12.8; platform_system == "Linux"', "triton==3.5"]
 CPU = {"version": "2.13.0+cpu", "wants": ["filelock"]}
 PLAIN_CPU = {"version": "2.13.0", "wants": ["filelock", "optree; extra == 'optree'"]}
@@ -64,14 +64,6 @@ record.touch()
 class Quiet(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
-
-
-def load_dev():
-    loader = importlib.machinery.SourceFileLoader("dev", str(DEV))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("dev", loader))
-    with mock.patch.object(sys, "dont_write_bytecode", True):
-        loader.exec_module(module)
-    return module
 
 
 def serve(test, handler):
