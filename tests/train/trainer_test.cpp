@@ -187,7 +187,7 @@ TEST(Trainer, ExplainsALossThatIsNotFiniteAndKeepsTheLastCheckpoint) {
 
 /// A problem that passes everything on to another one, but for what a test changes.
 struct Wrapped : Problem {
-  explicit Wrapped(const Problem& whole) : whole(whole) {}
+  explicit Wrapped(const Problem& problem) : whole(problem) {}
   void shape_model(nn::ModelOptions& options) const override { whole.shape_model(options); }
   graph::Gso largest_gso(std::int64_t batch) const override { return whole.largest_gso(batch); }
   std::int64_t num_train() const override { return whole.num_train(); }
