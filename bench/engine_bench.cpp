@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The engine against the same recurrence in plain libtorch operations (CSR sparse product + mm,
-// autograd), in one process, taking turns.
+// The engine against the same work in plain libtorch operations, dense against dense and diagonal
+// against diagonal, in one process, taking turns.
 //
-//   engine_bench [--json FILE] [--quick] [--rounds N] [--only CASE]
+//   engine_bench [--json FILE] [--threads N] [--rounds N] [--only CASE] [--quick]
 //
-// Peak memory is that of a first call in a process of its own: the program runs itself for it.
+// Contenders give the same numbers, or the program stops. Peak memory is that of a first call in a
+// process of its own: the program runs itself with --one CASE CONTENDER for it.
+#include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include <torch/torch.h>
@@ -19,285 +17,491 @@
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/graph/spectrum.h"
-#include "mpssm/kernels/simd.h"
 #include "mpssm/nn/block.h"
 #include "mpssm/ops/recurrence.h"
 #include "mpssm/ops/runtime.h"
+#include "mpssm/ops/spmm.h"
 
-#include "bench/measure.h"
+#include "bench/plain_torch.h"
+#include "bench/report.h"
 
 namespace {
 
-using mpssm::bench::Contender;
+using mpssm::bench::Entry;
+using mpssm::bench::Halves;
+using mpssm::bench::Job;
+using mpssm::bench::Multiply;
+using mpssm::bench::Report;
+using mpssm::bench::Settings;
+using mpssm::bench::Tensors;
 using mpssm::graph::Gso;
 using mpssm::ops::Plan;
 
-struct Settings {
-  std::string json_file;
-  std::string only;
-  std::string peak_plan;  // with `only`: measure the memory of this contender and nothing else
-  bool quick = false;
-  int rounds = 7;
+std::string text(std::int64_t number) { return std::to_string(number); }
+
+std::string name_of(Plan plan) { return "mpssm " + std::string(to_string(plan)); }
+
+Gso random_gso(std::int64_t nodes, std::int64_t edges) {
+  return mpssm::graph::make_gso(mpssm::graph::make_random_connected(nodes, edges, 1));
+}
+
+// ---- one product with A ---------------------------------------------------------------------
+
+void run_spmm(const Settings& settings, Report& report) {
+  struct Shape {
+    std::int64_t nodes;
+    std::int64_t edges;
+    const char* degree;
+  };
+  std::vector<Shape> shapes = {
+      {22'662, 32'927, "2.9"}, {22'662, 226'620, "20"}, {200'000, 400'000, "4"}};
+  std::vector<std::int64_t> widths = {32, 128, 256};
+  if (settings.quick) {
+    shapes = {{2000, 2906, "2.9"}};
+    widths = {32};
+  }
+  for (const Shape& shape : shapes) {
+    for (const std::int64_t c : widths) {
+      const std::string name =
+          "spmm-" + text(shape.nodes) + "-degree" + shape.degree + "-c" + text(c);
+      if (!report.wants(name)) continue;
+      const Gso gso = random_gso(shape.nodes, shape.edges);
+      torch::manual_seed(0);
+      const auto x = torch::randn({shape.nodes, c});
+      const auto ours = [&] {
+        return Job{[&] {
+          const torch::NoGradGuard no_grad;
+          return Tensors{mpssm::ops::spmm(gso, x)};
+        }};
+      };
+      const auto theirs = [&](Multiply (*product)(const Gso&)) {
+        return [&, product] {
+          return Job{[&x, multiply = product(gso)] {
+            const torch::NoGradGuard no_grad;
+            return Tensors{multiply(x)};
+          }};
+        };
+      };
+      report.run(name,
+                 "n = " + text(shape.nodes) + ", mean degree " + shape.degree +
+                     " and self-loops, c = " + text(c),
+                 {{"mpssm", ours},
+                  {"torch csr", theirs(mpssm::bench::csr_product)},
+                  {"torch bag", theirs(mpssm::bench::bag_product)}},
+                 settings.rounds);
+    }
+  }
+}
+
+// ---- the recurrence, static -----------------------------------------------------------------
+
+struct Product {
+  const char* name;
+  Multiply (*make)(const Gso&);
+};
+constexpr Product kCsr = {"torch csr", mpssm::bench::csr_product};
+constexpr Product kBag = {"torch bag", mpssm::bench::bag_product};
+constexpr Product kMatrix = {"torch matrix", mpssm::bench::matrix_product};
+
+/// A static recurrence with W and B = I.
+struct Recurrence {
+  Gso gso;
+  std::int64_t channels;
+  std::int64_t hops;
+  bool diagonal;
+  bool training;
 };
 
-/// A as torch would hold it.
-torch::Tensor torch_matrix(const Gso& gso) {
-  const std::int64_t n = gso.num_nodes();
-  const auto row_ptr = torch::empty({n + 1}, torch::kLong);
-  std::copy(gso.row_ptr().begin(), gso.row_ptr().end(), row_ptr.data_ptr<std::int64_t>());
-  const auto col = torch::empty({gso.num_nonzeros()}, torch::kLong);
-  std::copy(gso.col().begin(), gso.col().end(), col.data_ptr<std::int64_t>());
-  const auto values = torch::empty({gso.num_nonzeros()});
-  std::copy(gso.values<float>().begin(), gso.values<float>().end(), values.data_ptr<float>());
-  return torch::sparse_csr_tensor(row_ptr, col, values, {n, n},
-                                  torch::TensorOptions(torch::kFloat).layout(torch::kSparseCsr));
+struct Arguments {
+  torch::Tensor u;         ///< [N, C]; [batch, T, N, C] for a sequence
+  torch::Tensor w;         ///< [C, C], or sigma [C/2]
+  torch::Tensor gradient;  ///< of the output; undefined: forward only
+};
+
+torch::Tensor random_sigma(std::int64_t count) {
+  return torch::polar(0.8 + 0.19 * torch::rand({count}), 3.14 * torch::rand({count}));
 }
 
-/// The baseline, X = A X W + C, by torch alone.
-torch::Tensor torch_recurrence(const torch::Tensor& a, const torch::Tensor& c,
-                               const torch::Tensor& w, std::int64_t hops) {
-  torch::Tensor x = c;
-  for (std::int64_t hop = 0; hop < hops; ++hop) x = torch::addmm(c, torch::mm(a, x), w);
-  return x;
+/// The same for every contender, and made by each for itself: what it does not keep must not count
+/// as its memory.
+Arguments make_arguments(const Recurrence& job) {
+  torch::manual_seed(0);
+  const std::int64_t c = job.channels;
+  Arguments arguments;
+  arguments.u = torch::randn({job.gso.num_nodes(), c});
+  arguments.w =
+      job.diagonal ? random_sigma(c / 2) : torch::nn::init::orthogonal_(torch::empty({c, c}));
+  if (job.training) arguments.gradient = torch::randn({job.gso.num_nodes(), c});
+  return arguments;
 }
 
-class Report {
- public:
-  explicit Report(const Settings& settings) : settings_(settings) {
-    if (!settings_.peak_plan.empty()) return;
-    std::printf("%-24s %-10s %12s %9s %10s\n", "case", "plan", "ms", "vs torch", "peak MiB");
-  }
+/// Results of a call: the output, and the gradients if they are wanted.
+template <typename Run>
+Tensors with_gradients(const Tensors& gradients, const Tensors& leaves, const Run& run) {
+  const torch::AutoGradMode grad(!gradients.empty());
+  Tensors results = run();
+  if (gradients.empty()) return results;
+  const Tensors more = torch::autograd::grad(results, leaves, gradients);
+  for (torch::Tensor& result : results) result = result.detach();
+  results.insert(results.end(), more.begin(), more.end());
+  return results;
+}
 
-  bool wants(const std::string& name) const {
-    return settings_.only.empty() || settings_.only == name;
+/// A job on u and w as they are, the output being a function of both.
+template <typename Output>
+Job plain_job(Arguments arguments, const Output& output) {
+  Tensors gradients;
+  if (arguments.gradient.defined()) {
+    arguments.u.requires_grad_();
+    arguments.w.requires_grad_();
+    gradients = {arguments.gradient};
   }
+  Job job;
+  job.run = [=] {
+    return with_gradients(gradients, {arguments.u, arguments.w},
+                          [&]() -> Tensors { return {output(arguments.u, arguments.w)}; });
+  };
+  job.in_our_layout = [](Tensors results) {
+    for (torch::Tensor& result : results) {
+      if (result.is_complex()) result = torch::view_as_real(result);
+    }
+    return results;
+  };
+  return job;
+}
 
-  /// Measures and prints; `baseline_ms` < 0: the first contender is the baseline.
-  std::vector<Contender> run(const std::string& name, std::vector<Contender> contenders, int rounds,
-                             double baseline_ms = -1.0, const std::string& note = "") {
-    if (!settings_.peak_plan.empty()) {
-      for (const Contender& contender : contenders) {
-        if (contender.plan == settings_.peak_plan) {
-          std::printf("%.3f\n", mpssm::bench::peak_of(contender.run));
-        }
+Entry ours(const Recurrence& job, Plan plan) {
+  return {name_of(plan), [=] {
+            return plain_job(make_arguments(job), [=](const auto& u, const auto& w) {
+              return mpssm::ops::recurrence_static(job.gso, u, {w}, job.hops + 1, {.plan = plan})
+                  .output;
+            });
+          }};
+}
+
+Entry torch_dense(const Recurrence& job, const Product& product) {
+  return {product.name, [=] {
+            return plain_job(
+                make_arguments(job),
+                [hops = job.hops, multiply = product.make(job.gso)](const auto& u, const auto& w) {
+                  return mpssm::bench::torch_dense(multiply, u, w, hops);
+                });
+          }};
+}
+
+/// [..., C] with channels in pairs -> real and imaginary parts, [..., C/2] each.
+Halves split_pairs(const torch::Tensor& x) {
+  const auto pairs = x.unflatten(-1, {x.size(-1) / 2, 2});
+  return {pairs.select(-1, 0).contiguous(), pairs.select(-1, 1).contiguous()};
+}
+
+torch::Tensor join_pairs(const torch::Tensor& re, const torch::Tensor& im) {
+  return torch::stack({re, im}, -1).flatten(-2);
+}
+
+/// Some channels of torch's diagonal recurrence, with gradients of the output if training.
+struct Slice {
+  Halves u;
+  Halves sigma;
+  Tensors gradients;
+
+  Tensors leaves() const { return {u.re, u.im, sigma.re, sigma.im}; }
+};
+
+std::vector<Slice> make_slices(const Recurrence& job, std::int64_t width) {
+  const Arguments arguments = make_arguments(job);
+  const Halves u = split_pairs(arguments.u);
+  const Halves sigma = split_pairs(torch::view_as_real(arguments.w).flatten(-2));
+  const Halves gradient = job.training ? split_pairs(arguments.gradient) : Halves{};
+  std::vector<Slice> slices;
+  for (std::int64_t start = 0; start < job.channels / 2; start += width / 2) {
+    const auto part = [&](const Halves& x) {
+      return Halves{x.re.narrow(-1, start, width / 2).clone(at::MemoryFormat::Contiguous),
+                    x.im.narrow(-1, start, width / 2).clone(at::MemoryFormat::Contiguous)};
+    };
+    Slice slice = {part(u), part(sigma), {}};
+    if (job.training) {
+      const Halves wanted = part(gradient);
+      slice.gradients = {wanted.re, wanted.im};
+      for (torch::Tensor& leaf : slice.leaves()) leaf.requires_grad_();
+    }
+    slices.push_back(slice);
+  }
+  return slices;
+}
+
+/// Of the results of each slice (output, and gradients of u and sigma) the whole.
+Tensors join_slices(const Tensors& results, std::size_t slices) {
+  const std::size_t each = results.size() / slices;
+  const auto gather = [&](std::size_t which) {
+    Tensors parts;
+    for (std::size_t i = 0; i < slices; ++i) parts.push_back(results[i * each + which]);
+    return torch::cat(parts, -1);
+  };
+  Tensors joined = {join_pairs(gather(0), gather(1))};
+  if (each > 2) {
+    joined.push_back(join_pairs(gather(2), gather(3)));
+    joined.push_back(torch::stack({gather(4), gather(5)}, -1));
+  }
+  return joined;
+}
+
+/// With `width`, so many channels at a time go through all hops, to stay in cache.
+Entry torch_diagonal(const Recurrence& job, const Product& product, std::int64_t width = 0) {
+  const auto prepare = [=] {
+    const std::vector<Slice> slices = make_slices(job, width > 0 ? width : job.channels);
+    Job done;
+    done.run = [hops = job.hops, slices, multiply = product.make(job.gso)] {
+      Tensors results;
+      for (const Slice& slice : slices) {
+        const Tensors more = with_gradients(slice.gradients, slice.leaves(), [&]() -> Tensors {
+          const Halves x = mpssm::bench::torch_diagonal(multiply, {slice.u}, slice.sigma, hops);
+          return {x.re, x.im};
+        });
+        results.insert(results.end(), more.begin(), more.end());
       }
-      return contenders;
-    }
-    for (Contender& contender : contenders)
-      contender.peak_mib = peak_elsewhere(name, contender.plan);
-    mpssm::bench::measure(contenders, rounds);
-    if (baseline_ms < 0.0) baseline_ms = contenders.front().milliseconds;
-    for (const Contender& contender : contenders) {
-      const double ratio = baseline_ms / contender.milliseconds;
-      std::printf("%-24s %-10s %12.4f %9.2f %10.1f%s%s\n", name.c_str(), contender.plan.c_str(),
-                  contender.milliseconds, ratio, contender.peak_mib, note.empty() ? "" : "  ",
-                  note.c_str());
-      std::fflush(stdout);
-      nlohmann::json row = {{"case", name},
-                            {"plan", contender.plan},
-                            {"milliseconds", contender.milliseconds},
-                            {"ratio_vs_torch", ratio},
-                            {"peak_mib", contender.peak_mib}};
-      if (!note.empty()) row["note"] = note;
-      rows_.push_back(row);
-    }
-    return contenders;
-  }
+      return results;
+    };
+    done.in_our_layout = [count = slices.size()](const Tensors& results) {
+      return join_slices(results, count);
+    };
+    return done;
+  };
+  return {product.name + (width > 0 ? ", slices of " + text(width) : std::string()), prepare};
+}
 
-  /// What this program, started anew, says of one contender.
-  double peak_elsewhere(const std::string& name, const std::string& plan) const {
-    const std::string command = "/proc/" + std::to_string(getpid()) + "/exe --only " + name +
-                                " --peak " + plan + (settings_.quick ? " --quick" : "");
-    double peak = -1.0;
-    if (FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r")) {
-      if (std::fscanf(pipe, "%lf", &peak) != 1) peak = -1.0;
-      pclose(pipe);
+/// The size of Roman-empire.
+void run_recurrence(const Settings& settings, Report& report) {
+  const std::int64_t n = settings.quick ? 2000 : 22'662;
+  const std::int64_t edges = settings.quick ? 2906 : 32'927;
+  const std::int64_t c = settings.quick ? 64 : 256;
+  const std::int64_t deep_hops = settings.quick ? 64 : 1024;
+  const auto run = [&](bool training, bool diagonal, std::int64_t hops) {
+    const bool deep = hops == deep_hops;
+    const std::string name = std::string(training ? "training" : "forward") +
+                             (diagonal ? "-diagonal" : "-dense") + (deep ? "-k" + text(hops) : "");
+    if (!report.wants(name)) return;
+    const Recurrence job = {random_gso(n, edges), c, hops, diagonal, training};
+    std::vector<Entry> entries = {ours(job, Plan::kAuto)};
+    // Deep: the states that torch keeps do not fit, nor do those of stepwise.
+    if (!deep && diagonal) {
+      entries.push_back(ours(job, Plan::kDiagonal));
+      entries.push_back(torch_diagonal(job, kCsr));
+      entries.push_back(torch_diagonal(job, kBag));
+      entries.push_back(torch_diagonal(job, kBag, 32));
+    } else if (!deep) {
+      entries.push_back(ours(job, Plan::kDoubling));
+      entries.push_back(ours(job, Plan::kStepwise));
+      entries.push_back(torch_dense(job, kCsr));
+      entries.push_back(torch_dense(job, kBag));
     }
-    return peak;
+    report.run(name, "n = " + text(n) + ", c = " + text(c) + ", k = " + text(hops), entries,
+               deep ? std::min(2, settings.rounds) : settings.rounds);
+  };
+  for (const bool training : {false, true}) {
+    for (const bool diagonal : {false, true}) {
+      run(training, diagonal, 16);
+      if (training) run(training, diagonal, deep_hops);
+    }
   }
+}
 
-  bool write() const {
-    if (settings_.json_file.empty()) return true;
-    std::ofstream file(settings_.json_file);
-    file << rows_.dump(2) << "\n";
-    file.close();
-    if (!file) std::fprintf(stderr, "engine_bench: cannot write %s\n", settings_.json_file.c_str());
-    return static_cast<bool>(file);
+/// Batches of small graphs, training, diagonal W.
+void run_small_graphs(const Settings& settings, Report& report) {
+  struct Shape {
+    std::int64_t graphs;
+    std::int64_t nodes;
+    std::int64_t edges;
+    std::int64_t channels;
+  };
+  std::vector<Shape> shapes = {{64, 30, 60, 64}, {200, 150, 300, 128}};
+  if (settings.quick) shapes = {{16, 30, 60, 32}};
+  for (const Shape& shape : shapes) {
+    const std::string name = "graphs-" + text(shape.graphs) + "x" + text(shape.nodes);
+    if (!report.wants(name)) continue;
+    std::vector<mpssm::graph::Graph> graphs;
+    for (std::int64_t g = 0; g < shape.graphs; ++g) {
+      graphs.push_back(mpssm::graph::make_random_connected(shape.nodes, shape.edges, g));
+    }
+    const Recurrence job = {mpssm::graph::make_gso(mpssm::graph::make_batch(graphs)),
+                            shape.channels, 8, true, true};
+    report.run(name,
+               text(shape.graphs) + " graphs of " + text(shape.nodes) + " nodes and " +
+                   text(shape.edges) + " edges, c = " + text(shape.channels) + ", k = 8",
+               {ours(job, Plan::kAuto), ours(job, Plan::kDiagonal), torch_diagonal(job, kCsr),
+                torch_diagonal(job, kBag), torch_diagonal(job, kMatrix)},
+               settings.rounds);
   }
+}
 
- private:
-  Settings settings_;
-  nlohmann::json rows_ = nlohmann::json::array();
+/// The graph of the paper's inference figure, 100 nodes and 3058 directed edges, 32 channels.
+void run_hundred_nodes(const Settings& settings, Report& report) {
+  for (const bool diagonal : {false, true}) {
+    for (const std::int64_t hops : {10, 5000}) {
+      if (settings.quick && hops == 5000) continue;
+      const std::string name =
+          std::string("hundred-nodes") + (diagonal ? "-diagonal" : "-dense") + "-k" + text(hops);
+      if (!report.wants(name)) continue;
+      const Recurrence job = {random_gso(100, 1529), 32, hops, diagonal, false};
+      if (diagonal) mpssm::graph::eigen_basis(job.gso);  // once per graph, not part of a call
+      std::vector<Entry> entries = {ours(job, Plan::kAuto)};
+      for (const Plan plan : diagonal ? std::array{Plan::kSpectral, Plan::kDiagonal}
+                                      : std::array{Plan::kDoubling, Plan::kStepwise}) {
+        entries.push_back(ours(job, plan));
+      }
+      for (const Product& product : {kCsr, kBag, kMatrix}) {
+        entries.push_back(diagonal ? torch_diagonal(job, product) : torch_dense(job, product));
+      }
+      report.run(name, "n = 100, 1529 edges, c = 32, k = " + text(hops), entries, settings.rounds);
+    }
+  }
+}
+
+// ---- the recurrence, temporal ---------------------------------------------------------------
+
+/// A sequence of T inputs, diagonal W, the state after the last.
+struct Sequence {
+  Gso gso;
+  std::int64_t batch;
+  std::int64_t steps;
+  std::int64_t channels;
+  bool training;
 };
 
-/// The recurrence at the size of Roman-empire: forward, training, and training over 1024 hops.
-void run_recurrence(const Settings& settings, Report& report) {
-  const std::int64_t n = settings.quick ? 2000 : 22662;
-  const std::int64_t edges = settings.quick ? 3000 : 32927;
-  const std::int64_t c = settings.quick ? 64 : 256;
-  const std::int64_t hops = 16;
-  const std::int64_t deep_hops = settings.quick ? 64 : 1024;
-  const Gso gso = mpssm::graph::make_gso(mpssm::graph::make_random_connected(n, edges, 1));
-  const auto a = torch_matrix(gso);
-
+Arguments make_arguments(const Sequence& job) {
   torch::manual_seed(0);
-  auto input = torch::randn({n, c});
-  auto dense = torch::empty({c, c});
-  torch::nn::init::orthogonal_(dense);
-  auto sigma = torch::polar(0.8 + 0.19 * torch::rand({c / 2}), 3.14 * torch::rand({c / 2}));
-  const auto gradient = torch::randn({n, c});
+  const std::int64_t n = job.gso.num_nodes();
+  Arguments arguments;
+  arguments.u = torch::randn({job.batch, job.steps, n, job.channels});
+  arguments.w = random_sigma(job.channels / 2);
+  if (job.training) arguments.gradient = torch::randn({job.batch, n, job.channels});
+  return arguments;
+}
 
-  const auto ours = [&](Plan plan, std::int64_t steps) {
-    const auto& w = plan == Plan::kDiagonal ? sigma : dense;
-    return mpssm::ops::recurrence_static(gso, input, {w}, steps, {.plan = plan}).output;
-  };
-  const auto forward = [&](Plan plan, std::int64_t steps) {
-    return [&, plan, steps] {
-      const torch::NoGradGuard no_grad;
-      ours(plan, steps);
+Entry ours(const Sequence& job, Plan plan) {
+  return {name_of(plan), [=] {
+            return plain_job(make_arguments(job), [=](const auto& u, const auto& w) {
+              return mpssm::ops::recurrence_temporal(job.gso, u, {w}, {.plan = plan}).output;
+            });
+          }};
+}
+
+/// torch's products take nodes first: [N, batch, C/2] for each step and half.
+Entry torch_diagonal(const Sequence& job, const Product& product) {
+  const auto prepare = [=] {
+    const Arguments arguments = make_arguments(job);
+    const auto nodes_first = [](const torch::Tensor& x) {
+      const Halves halves = split_pairs(x.transpose(0, 1));
+      return Halves{halves.re.contiguous(), halves.im.contiguous()};
     };
-  };
-  const auto train = [&](const std::function<torch::Tensor()>& output) {
-    return [&, output] {
-      output().backward(gradient);
-      for (auto* leaf : {&input, &dense, &sigma}) leaf->mutable_grad() = torch::Tensor();
-    };
-  };
-  const auto training = [&](Plan plan, std::int64_t steps) {
-    return train([&, plan, steps] { return ours(plan, steps); });
-  };
-  const auto contenders = [&](const auto& torch_run, const auto& run_plan) {
-    std::vector<Contender> list = {{.plan = "torch", .run = torch_run}};
-    for (const Plan plan : {Plan::kStepwise, Plan::kDoubling, Plan::kDiagonal}) {
-      list.push_back({.plan = std::string(to_string(plan)), .run = run_plan(plan, hops + 1)});
+    std::vector<Halves> inputs;
+    Tensors leaves;
+    for (std::int64_t t = 0; t < job.steps; ++t) {
+      inputs.push_back(nodes_first(arguments.u.select(1, t)));
+      leaves.insert(leaves.end(), {inputs.back().re, inputs.back().im});
     }
-    return list;
-  };
-
-  if (report.wants("forward")) {
-    const auto torch_forward = [&] {
-      const torch::NoGradGuard no_grad;
-      torch_recurrence(a, input, dense, hops);
+    const Halves sigma = split_pairs(torch::view_as_real(arguments.w).flatten(-2));
+    leaves.insert(leaves.end(), {sigma.re, sigma.im});
+    Tensors gradients;
+    if (job.training) {
+      for (torch::Tensor& leaf : leaves) leaf.requires_grad_();
+      const Halves wanted = nodes_first(arguments.gradient);
+      gradients = {wanted.re, wanted.im};
+    }
+    Job done;
+    done.run = [=, hops = job.steps - 1, multiply = product.make(job.gso)] {
+      return with_gradients(gradients, leaves, [&]() -> Tensors {
+        const Halves x = mpssm::bench::torch_diagonal(multiply, inputs, sigma, hops);
+        return {x.re, x.im};
+      });
     };
-    report.run("forward", contenders(torch_forward, forward), settings.rounds);
-  }
-
-  if (!report.wants("training") && !report.wants("training_k1024")) return;
-  for (auto* leaf : {&input, &dense, &sigma}) leaf->requires_grad_();
-  const auto torch_training = train([&] { return torch_recurrence(a, input, dense, hops); });
-  double shallow_ms = 0.0;
-  if (report.wants("training")) {
-    shallow_ms =
-        report
-            .run("training", contenders(torch_training, training), std::max(1, settings.rounds / 2))
-            .front()
-            .milliseconds;
-  }
-  if (!report.wants("training_k1024")) return;
-  if (shallow_ms == 0.0 && settings.peak_plan.empty()) {
-    std::vector<Contender> baseline = {{.plan = "torch", .run = torch_training}};
-    mpssm::bench::measure(baseline, std::max(1, settings.rounds / 2));
-    shallow_ms = baseline.front().milliseconds;
-  }
-  // The baseline cannot run this: its states alone are 64 times those of k = 16.
-  const double scaled = shallow_ms * static_cast<double>(deep_hops) / hops;
-  report.run("training_k1024",
-             {{.plan = "doubling", .run = training(Plan::kDoubling, deep_hops + 1)},
-              {.plan = "diagonal", .run = training(Plan::kDiagonal, deep_hops + 1)}},
-             std::max(1, settings.rounds / 3), scaled,
-             "ratio to the k=16 baseline times " + std::to_string(deep_hops / hops));
+    done.in_our_layout = [steps = job.steps](const Tensors& results) {
+      const auto joined = [&](std::size_t first) {
+        return join_pairs(results[first], results[first + 1]).transpose(0, 1);
+      };
+      Tensors ours = {joined(0)};
+      if (results.size() == 2) return ours;
+      Tensors inputs_gradient;
+      for (std::int64_t t = 0; t < steps; ++t) inputs_gradient.push_back(joined(2 + 2 * t));
+      ours.push_back(torch::stack(inputs_gradient, 1));
+      ours.push_back(torch::stack({results[2 + 2 * steps], results[3 + 2 * steps]}, -1));
+      return ours;
+    };
+    return done;
+  };
+  return {product.name, prepare};
 }
 
-/// The paper's inference figure: 100 nodes, 3058 directed edges, 1 input channel, 32 hidden.
-void run_inference_figure(const Settings& settings, Report& report) {
-  const Gso gso = mpssm::graph::make_gso(mpssm::graph::make_random_connected(100, 1529, 1));
-  mpssm::graph::eigen_basis(gso);  // once per graph, not part of a call
-  const auto a = torch_matrix(gso);
-  const torch::NoGradGuard no_grad;
-  torch::manual_seed(0);
-  const auto u = torch::randn({100, 1});
-  const auto w_in = torch::randn({1, 32});
-  const auto w = torch::nn::init::orthogonal_(torch::empty({32, 32}));
-
-  for (const std::int64_t hops : {10, 5000}) {
-    const std::string name = "inference_figure_k" + std::to_string(hops);
+/// The size of METR-LA: windows of 12 steps, 207 sensors.
+void run_temporal(const Settings& settings, Report& report) {
+  for (const bool training : {false, true}) {
+    const std::string name = std::string("temporal-") + (training ? "training" : "forward");
     if (!report.wants(name)) continue;
-    const auto block_with = [&](mpssm::nn::StateKind kind, Plan plan) {
-      mpssm::nn::Block block(mpssm::nn::BlockOptions{.in_channels = 1,
-                                                     .state_channels = 32,
-                                                     .out_channels = 32,
-                                                     .hops = hops,
-                                                     .state = {.kind = kind},
-                                                     .state_norm = mpssm::nn::NormKind::kNone,
-                                                     .plan = plan});
-      block->eval();
-      const int calls = hops > 1000 && plan != Plan::kSpectral ? 1 : 50;
-      return Contender{.plan = std::string(to_string(plan)),
-                       .run = [block, &gso, &u]() mutable { block->forward(u, gso); },
-                       .calls = calls};
-    };
-    const auto gcn = [&, hops] {
-      torch::Tensor x = torch::mm(u, w_in);
-      for (std::int64_t hop = 0; hop < hops; ++hop) x = torch::tanh(torch::mm(torch::mm(a, x), w));
-    };
-    report.run(name,
-               {{.plan = "torch", .run = gcn, .calls = hops > 1000 ? 1 : 50},
-                block_with(mpssm::nn::StateKind::kDense, Plan::kStepwise),
-                block_with(mpssm::nn::StateKind::kDense, Plan::kDoubling),
-                block_with(mpssm::nn::StateKind::kStable, Plan::kDiagonal),
-                block_with(mpssm::nn::StateKind::kStable, Plan::kSpectral)},
-               settings.rounds, -1.0, "torch = tanh GCN of k steps");
+    const Sequence job = {random_gso(207, 760), settings.quick ? 4 : 64, 12, 64, training};
+    report.run(name, "batch " + text(job.batch) + ", 12 steps, n = 207, 760 edges, c = 64",
+               {ours(job, Plan::kAuto), ours(job, Plan::kDiagonal), torch_diagonal(job, kCsr),
+                torch_diagonal(job, kBag)},
+               settings.rounds);
   }
 }
 
-/// A block so small that what is left is the price of the call itself. The baseline does the same
-/// arithmetic with as few torch calls as it takes.
-void run_overhead(const Settings& settings, Report& report) {
-  if (!report.wants("block_call_overhead")) return;
-  const torch::NoGradGuard no_grad;
+// ---- the price of a call --------------------------------------------------------------------
+
+/// A block so small that what is left is the price of the call itself.
+void run_call(const Settings& settings, Report& report) {
+  if (!report.wants("call")) return;
   const Gso gso = mpssm::graph::make_gso(mpssm::graph::make_path(2));
-  const auto a = torch_matrix(gso);
+  torch::manual_seed(0);
   const auto u = torch::randn({2, 2});
-  const auto block_with = [&](mpssm::nn::StateKind kind, Plan plan) {
-    mpssm::nn::Block block(mpssm::nn::BlockOptions{.in_channels = 2,
-                                                   .state_channels = 2,
-                                                   .out_channels = 2,
-                                                   .hops = 1,
-                                                   .state = {.kind = kind},
-                                                   .state_norm = mpssm::nn::NormKind::kNone,
-                                                   .plan = plan});
-    block->eval();
-    return Contender{.plan = std::string(to_string(plan)),
-                     .run = [block, &gso, &u]() mutable { block->forward(u, gso); },
-                     .calls = 2000};
+  mpssm::nn::Block block(mpssm::nn::BlockOptions{.in_channels = 2,
+                                                 .state_channels = 2,
+                                                 .out_channels = 2,
+                                                 .hops = 1,
+                                                 .state = {.kind = mpssm::nn::StateKind::kDense},
+                                                 .state_norm = mpssm::nn::NormKind::kNone});
+  block->eval();
+  const auto ours_job = [&] {
+    return Job{[&] {
+      const torch::NoGradGuard no_grad;
+      return Tensors{block->forward(u, gso)};
+    }};
   };
-  const auto w = torch::randn({2, 2});
-  const auto bias = torch::randn({2});
-  const auto torch_block = [&] {
-    const auto c = torch::mm(u, w);
-    const auto x = torch::addmm(c, torch::mm(a, c), w);
-    torch::linear(torch::gelu(torch::linear(x, w, bias)), w, bias);
+  const auto torch_job = [&] {
+    return Job{[&, multiply = mpssm::bench::csr_product(gso)] {
+      const torch::NoGradGuard no_grad;
+      const auto c = torch::mm(u, block->w_in);
+      const auto x = torch::addmm(c, multiply(c), block->w_state->weight);
+      return Tensors{
+          torch::linear(torch::gelu(torch::linear(x, block->mlp_in->weight, block->mlp_in->bias)),
+                        block->mlp_out->weight, block->mlp_out->bias)};
+    }};
   };
-  report.run("block_call_overhead",
-             {{.plan = "torch", .run = torch_block, .calls = 2000},
-              block_with(mpssm::nn::StateKind::kDense, Plan::kStepwise),
-              block_with(mpssm::nn::StateKind::kDense, Plan::kDoubling),
-              block_with(mpssm::nn::StateKind::kStable, Plan::kDiagonal)},
-             settings.rounds);
+  report.run("call", "a block with its MLP on n = 2, c = 2, k = 1, dense W",
+             {{"mpssm auto", ours_job}, {"torch csr", torch_job}}, settings.rounds);
 }
 
-int usage(const char* problem) {
-  if (problem[0] != '\0') std::fprintf(stderr, "engine_bench: %s\n", problem);
+/// torch calls its CSR tensors a beta, once per process.
+class QuietAboutCsr : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override {
+    if (warning.msg().find("Sparse CSR") == std::string::npos)
+      c10::WarningHandler::process(warning);
+  }
+};
+
+int usage(const std::string& problem) {
+  if (!problem.empty()) std::fprintf(stderr, "engine_bench: %s\n", problem.c_str());
   std::fprintf(stderr,
-               "usage: engine_bench [--json FILE] [--quick] [--rounds N] [--only CASE]\n"
-               "cases: forward training training_k1024 inference_figure_k10 "
-               "inference_figure_k5000 block_call_overhead\n");
-  return problem[0] == '\0' ? 0 : 2;
+               "usage: engine_bench [--json FILE] [--threads N] [--rounds N] [--only CASE] "
+               "[--quick]\n");
+  return problem.empty() ? 0 : 2;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
+  static QuietAboutCsr handler;
+  c10::WarningUtils::set_warning_handler(&handler);
   Settings settings;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -307,28 +511,37 @@ int main(int argc, char** argv) {
       settings.rounds = 1;
       continue;
     }
-    if (i + 1 >= argc) return usage((argument + ": unknown, or its value is missing").c_str());
+    if (i + 1 >= argc) return usage(argument + ": unknown, or its value is missing");
     const std::string value = argv[++i];
     if (argument == "--json") {
       settings.json_file = value;
     } else if (argument == "--only") {
       settings.only = value;
-    } else if (argument == "--peak") {
-      settings.peak_plan = value;
+    } else if (argument == "--one" && i + 1 < argc) {
+      settings.only = value;
+      settings.one = argv[++i];
     } else if (argument == "--rounds") {
       settings.rounds = std::max(1, std::atoi(value.c_str()));
+    } else if (argument == "--threads") {
+      settings.threads = std::max(1, std::atoi(value.c_str()));
     } else {
-      return usage(("unknown option " + argument).c_str());
+      return usage("unknown option " + argument);
     }
   }
-  if (settings.peak_plan.empty()) {
-    std::printf("libtorch %s, %s, %lld threads\n", TORCH_VERSION,
-                mpssm::kernels::active_simd_target().c_str(),
-                static_cast<long long>(mpssm::ops::num_threads()));
-  }
+  torch::set_num_threads(static_cast<int>(settings.threads));
+  mpssm::ops::set_num_threads(settings.threads);
   Report report(settings);
+  run_spmm(settings, report);
   run_recurrence(settings, report);
-  run_inference_figure(settings, report);
-  run_overhead(settings, report);
+  run_small_graphs(settings, report);
+  run_hundred_nodes(settings, report);
+  run_temporal(settings, report);
+  run_call(settings, report);
+  if (!settings.only.empty() && !report.knows(settings.only)) {
+    return usage("no case '" + settings.only + "'");
+  }
   return report.write() ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "engine_bench: %s\n", error.what());
+  return 1;
 }

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// Cases of a bench against libtorch: same numbers first, then times in turns and memory in fresh
+// processes, as lines and as JSON.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "mpssm/kernels/simd.h"
+
+#include "bench/measure.h"
+
+namespace mpssm::bench {
+
+using Tensors = std::vector<torch::Tensor>;
+
+struct Settings {
+  std::string json_file;
+  std::string only;
+  std::string one;  // with `only`: measure the memory of this contender and nothing else
+  bool quick = false;
+  std::int64_t threads = 1;
+  int rounds = 7;
+};
+
+/// What a contender does, and how its results read in the engine's layout.
+struct Job {
+  std::function<Tensors()> run;
+  std::function<Tensors(const Tensors&)> in_our_layout = {};
+};
+
+/// A contender that is not yet set up.
+struct Entry {
+  std::string name;
+  std::function<Job()> prepare;
+};
+
+inline std::string machine() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string model = "unknown processor";
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0) {
+      model = line.substr(line.find(": ") + 2);
+      break;
+    }
+  }
+  return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores";
+}
+
+/// Runs cases, prints their rows and keeps them for a JSON file.
+class Report {
+ public:
+  explicit Report(const Settings& settings) : settings_(settings) {
+    torch::zeros({8}).add_(1.0);
+    idle_mib_ = own_mib();
+    if (measures_one()) return;
+    std::printf("%s, %s, libtorch %s, threads: %lld, load: %.2f\n", machine().c_str(),
+                mpssm::kernels::active_simd_target().c_str(), TORCH_VERSION,
+                static_cast<long long>(settings_.threads), machine_load());
+    std::printf("%-26s %-24s %12s %12s %8s %10s\n", "case", "contender", "min ms", "median ms",
+                "ratio", "peak MiB");
+  }
+
+  bool wants(const std::string& name) {
+    names_.insert(name);
+    return settings_.only.empty() || settings_.only == name;
+  }
+  bool knows(const std::string& name) const { return names_.count(name) > 0; }
+
+  /// Measures and prints; the first contender is the engine as it is used, to which ratios are
+  /// taken.
+  void run(const std::string& name, const std::string& size, const std::vector<Entry>& entries,
+           int rounds) {
+    if (measures_one()) {
+      for (const Entry& entry : entries) {
+        if (entry.name == settings_.one) print_memory(entry.prepare());
+      }
+      return;
+    }
+    const double load_before = machine_load();
+    std::vector<Job> jobs;
+    std::vector<Contender> contenders;
+    std::vector<double> arguments;
+    for (const Entry& entry : entries) {
+      const auto [arguments_mib, peak_mib] = memory_elsewhere(name, entry.name);
+      arguments.push_back(arguments_mib);
+      jobs.push_back(entry.prepare());
+      contenders.push_back(
+          {.plan = entry.name, .run = [run = jobs.back().run] { run(); }, .peak_mib = peak_mib});
+    }
+    expect_same_numbers(name, entries, jobs);
+    measure(contenders, rounds);
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      const Contender& contender = contenders[i];
+      const double ratio = contender.milliseconds / contenders.front().milliseconds;
+      std::printf("%-26s %-24s %12.4f %12.4f %8.2f %10.1f\n", name.c_str(), contender.plan.c_str(),
+                  contender.milliseconds, contender.milliseconds_median, ratio, contender.peak_mib);
+      std::fflush(stdout);
+      rows_.push_back({{"case", name},
+                       {"contender", contender.plan},
+                       {"milliseconds", contender.milliseconds},
+                       {"milliseconds_median", contender.milliseconds_median},
+                       {"ratio", ratio},
+                       {"peak_mib", contender.peak_mib},
+                       {"arguments_mib", arguments[i]},
+                       {"size", size},
+                       {"rounds", rounds},
+                       {"threads", settings_.threads},
+                       {"load", {load_before, machine_load()}},
+                       {"machine", machine()},
+                       {"simd", mpssm::kernels::active_simd_target()},
+                       {"libtorch", TORCH_VERSION}});
+    }
+  }
+
+  bool write() const {
+    if (settings_.json_file.empty()) return true;
+    std::ofstream file(settings_.json_file);
+    file << rows_.dump(1) << "\n";
+    file.close();
+    if (!file) std::fprintf(stderr, "engine_bench: cannot write %s\n", settings_.json_file.c_str());
+    return static_cast<bool>(file);
+  }
+
+ private:
+  bool measures_one() const { return !settings_.one.empty(); }
+
+  /// In a process of its own: arguments above the idle process, and the peak of a first call.
+  void print_memory(const Job& job) const {
+    const double arguments = std::max(0.0, own_mib() - idle_mib_);
+    const double peak = arguments + peak_of([&] { job.run(); });
+    std::printf("%.3f %.3f\n", arguments, peak);
+  }
+
+  /// What this program, started anew, says of one contender.
+  std::pair<double, double> memory_elsewhere(const std::string& name,
+                                             const std::string& contender) const {
+    const std::string command = "/proc/" + std::to_string(getpid()) + "/exe --threads " +
+                                std::to_string(settings_.threads) +
+                                (settings_.quick ? " --quick" : "") + " --one '" + name + "' '" +
+                                contender + "'";
+    double arguments = -1.0;
+    double peak = -1.0;
+    FILE* pipe = popen(command.c_str(), "r");
+    const bool read = pipe != nullptr && std::fscanf(pipe, "%lf %lf", &arguments, &peak) == 2;
+    if (pipe != nullptr) pclose(pipe);
+    if (!read) throw std::runtime_error(name + ", " + contender + ": no memory measured");
+    return {arguments, peak};
+  }
+
+  static void expect_same_numbers(const std::string& name, const std::vector<Entry>& entries,
+                                  const std::vector<Job>& jobs) {
+    constexpr double kTolerance = 1e-3;  // of the largest number
+    const torch::NoGradGuard no_grad;
+    Tensors ours;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      Tensors results = [&] {
+        const torch::AutoGradMode grad(true);
+        return jobs[i].run();
+      }();
+      if (jobs[i].in_our_layout) results = jobs[i].in_our_layout(results);
+      if (i == 0) ours = results;
+      if (results.size() != ours.size()) throw std::logic_error(name + ": results missing");
+      for (std::size_t part = 0; part < ours.size(); ++part) {
+        const double error = (results[part] - ours[part]).abs().max().item<double>() /
+                             ours[part].abs().max().item<double>();
+        if (!(error < kTolerance)) {
+          throw std::runtime_error(name + ": " + entries[i].name + " differs from " +
+                                   entries[0].name + " by " + std::to_string(error));
+        }
+      }
+    }
+  }
+
+  Settings settings_;
+  double idle_mib_ = 0.0;
+  std::set<std::string> names_;
+  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
+};
+
+}  // namespace mpssm::bench
