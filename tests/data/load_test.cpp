@@ -11,6 +11,7 @@
 #include "mpssm/data/registry.h"
 #include "mpssm/graph/distances.h"
 #include "mpssm/io/file.h"
+#include "mpssm/io/sha256.h"
 
 #include "tests/data/files.h"
 

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "mpssm/io/error.h"
+#include "mpssm/io/sha256.h"
 
 #include "tests/support/scratch.h"
 
@@ -179,6 +180,11 @@ TEST(Sha256, AgreesWithFips180) {
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
   EXPECT_EQ(sha256(std::string(1'000'000, 'a')),
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  const mpssm::testing::Scratch scratch;
+  for (const std::size_t size : {0, 1, 63, 64, 65, 1 << 20, (1 << 20) + 7}) {
+    const std::string content(size, 'x');
+    EXPECT_EQ(sha256_of_file(scratch.put("f", content)), sha256(content)) << size;
+  }
 }
 
 TEST(Printable, EscapesWhatATerminalWouldObey) {

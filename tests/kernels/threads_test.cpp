@@ -206,9 +206,10 @@ TYPED_TEST(Threads, ShareTheTasksOfATransposedMatmul) {
     for (std::int64_t task = begin; task < end; ++task) {
       matmul_transposed(MatmulTransposedArgs<T>{.left = kWidth,
                                                 .right = kWidth,
-                                                .layout = {kWidth, 0},
                                                 .x = x.data(),
+                                                .x_layout = {kWidth, 0},
                                                 .g = g.data(),
+                                                .g_layout = {kWidth, 0},
                                                 .sum = sums + task * kSize},
                         this->first_row(task), this->first_row(task + 1));
     }

@@ -53,7 +53,7 @@ TEST(Planner, PicksTheFasterOfDiagonalAndSpectralOnSmallGraphs) {
     std::int64_t nodes, edges, batch, channels, steps;
     double diagonal, spectral;
   };
-  for (const Measured& m : {
+  for (const Measured& m : std::initializer_list<Measured>{
            {20, 40, 1, 32, 5, 0.004, 0.013},     {20, 40, 1, 32, 9, 0.006, 0.013},
            {20, 40, 1, 32, 17, 0.008, 0.013},    {20, 40, 1, 32, 65, 0.025, 0.013},
            {100, 200, 1, 32, 5, 0.010, 0.051},   {100, 200, 1, 32, 9, 0.013, 0.036},

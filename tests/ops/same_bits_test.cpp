@@ -79,7 +79,7 @@ TEST(SameBits, Pool) {
   });
 }
 
-struct Case {
+struct Planned {
   Plan plan;
   bool diagonal;
   bool temporal;
@@ -87,7 +87,7 @@ struct Case {
 };
 
 TEST(SameBits, EveryPlanOfTheRecurrence) {
-  std::vector<Case> cases = {{Plan::kDoubling, false, false, Outputs::kLast}};
+  std::vector<Planned> cases = {{Plan::kDoubling, false, false, Outputs::kLast}};
   for (const bool temporal : {false, true}) {
     for (const Outputs outputs : {Outputs::kLast, Outputs::kAll}) {
       cases.push_back({Plan::kStepwise, false, temporal, outputs});
@@ -98,7 +98,7 @@ TEST(SameBits, EveryPlanOfTheRecurrence) {
   }
   const auto large = graph::make_gso(graph::make_random_connected(3001, 6000, 1));
   const auto small = graph::make_gso(graph::make_random_connected(150, 500, 1));
-  for (const Case& c : cases) {
+  for (const Planned& c : cases) {
     for (const std::int64_t channels : {24, 64}) {
       SCOPED_TRACE(std::string(to_string(c.plan)) + (c.diagonal ? " diagonal" : " dense") +
                    (c.temporal ? " temporal" : " static") +
