@@ -32,12 +32,14 @@ std::string machine() {
   return processor + ", " + std::to_string(std::thread::hardware_concurrency()) + " CPUs";
 }
 
+/// Not in the folder, where nothing but the run's own files belongs.
+fs::path path_of(const fs::path& run) { return run.string() + ".code.json"; }
+
 void write(const fs::path& path, const Provenance& code) {
   const ordered_json json = {{"commit", code.commit},
                              {"dirty", code.dirty ? ordered_json(*code.dirty) : ordered_json()},
                              {"machine", code.machine},
                              {"libtorch", code.libtorch}};
-  fs::create_directories(path.parent_path());
   io::write_file(path, json.dump(1) + "\n");
 }
 
@@ -77,19 +79,19 @@ std::string code_version() {
 }
 
 Provenance provenance_of(const fs::path& run, bool is_finished) {
-  const fs::path path = run.string() + ".code.json";
   std::error_code ignored;
-  if (!fs::exists(path, ignored)) {
-    if (fs::exists(run, ignored)) return {};
-    write(path, this_program());
-    return this_program();
+  if (!fs::exists(path_of(run), ignored)) {
+    return fs::exists(run, ignored) ? Provenance{} : this_program();
   }
-  Provenance code = read(path);
+  Provenance code = read(path_of(run));
   if (is_finished || code == this_program()) return code;
   code = this_program();
   code.dirty = true;  // some of its steps were another program's
-  write(path, code);
   return code;
+}
+
+void keep_provenance(const fs::path& run, const Provenance& code) {
+  if (code != Provenance{}) write(path_of(run), code);
 }
 
 }  // namespace mpssm::cli

@@ -24,8 +24,10 @@ const Provenance& this_program();
 std::string code_version();
 
 /// That of the run in folder `run`, which the caller is about to start, go on with or, if
-/// `is_finished`, read. Kept beside the folder: a finished run keeps the code it was trained with.
-/// A folder without such a file gives an empty one.
+/// `is_finished`, read: a finished run keeps the code it was trained with. A folder of which
+/// nothing was kept gives an empty one.
 Provenance provenance_of(const std::filesystem::path& run, bool is_finished);
+/// Keeps it beside the folder, once the run has taken place.
+void keep_provenance(const std::filesystem::path& run, const Provenance& code);
 
 }  // namespace mpssm::cli

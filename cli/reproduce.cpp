@@ -143,6 +143,7 @@ std::optional<RowResult> run_row(const ReproduceExperiment& experiment, const Re
     const Provenance code = provenance_of(run, is_finished(run, row));
     const auto record = train_once(
         config, {.folder = run, .data_dir = options.data_dir, .resume = fs::exists(run)});
+    keep_provenance(run, code);
     if (!record) return {};
     const train::Metrics& test = record->metrics.at("test");
     if (!std::isfinite(test.at(row.metric))) {

@@ -236,7 +236,7 @@ class Rows(Reproduce):
                 first, *rest = result.err.splitlines()
                 self.assertEqual((first, len(rest)), (f"--- {experiment} {name}", 1), result.err)
                 self.assertIn(files[row["dataset"]].name, rest[0])
-        self.assertFalse((self.folder / "runs").exists())
+        self.assertEqual([path for path in (self.folder / "runs").rglob("*") if path.is_file()], [])
 
 
 class Runs(Reproduce):
@@ -258,7 +258,8 @@ class Runs(Reproduce):
         self.assertFalse((self.folder / "results").exists())
         models = self.models()
         self.assertEqual(list(models), [run / "model.safetensors"])
-        self.assertEqual(table_rows(self.reproduce(*args).out), [header, row])
+        again = table_rows(self.reproduce(*args).out)
+        self.assertEqual([line[:4] for line in again], [header[:4], row[:4]])  # the time may be rounded otherwise
         self.assertEqual(self.models(), models)
         self.assertEqual({row[3] for row in self.listed().values()}, {"no"})
 
