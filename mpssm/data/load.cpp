@@ -291,8 +291,7 @@ std::vector<fs::path> paths_of(const DatasetInfo& info, const LoadOptions& optio
     if (is_complete(found)) return found;
   }
   const DatasetInfo* fallback = find_dataset(info.fallback);
-  if (fallback == nullptr) fail_absent(info, locate(info.files, folders), folders);
-  return paths_of(*fallback, options);
+  return fallback == nullptr ? std::vector<fs::path>() : paths_of(*fallback, options);
 }
 
 [[noreturn]] void fail_unknown(const std::string& name) {
@@ -349,8 +348,6 @@ std::vector<InputFile> input_files(const std::string& name_or_path, const LoadOp
     paths = paths_of(*info, options);
   } else if (is_file(name_or_path) || is_folder(name_or_path)) {
     paths = paths_of(fs::path(name_or_path));
-  } else if (!is_builtin(name_or_path)) {
-    fail_unknown(name_or_path);
   }
   std::vector<InputFile> files;
   for (const fs::path& path : paths) {

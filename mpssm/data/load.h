@@ -47,7 +47,7 @@ Dataset load(const std::string& name_or_path, const LoadOptions& options = {});
 std::vector<std::filesystem::path> data_folders(const LoadOptions& options = {});
 
 /// The files that load() reads for this name or path, in the same order, each with its sha256;
-/// none for built-in data. Throws as load() does for what is absent.
+/// none for built-in data. Those that are absent are left out: load() says so.
 std::vector<InputFile> input_files(const std::string& name_or_path,
                                    const LoadOptions& options = {});
 

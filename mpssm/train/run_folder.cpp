@@ -151,12 +151,12 @@ void RunFolder::check_nothing_to_lose() const {
 
 /// Files that a killed process was about to write (io::write_file).
 void RunFolder::remove_leftovers() const {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename().string();
+  std::error_code ignored;  // they take space, and that is all
+  for (fs::directory_iterator entry(folder_, ignored); entry != fs::directory_iterator();
+       entry.increment(ignored)) {
+    const std::string name = entry->path().filename().string();
     for (const std::string_view own : kNames) {
-      if (!name.starts_with("." + std::string(own) + ".tmp-")) continue;
-      std::error_code ignored;
-      fs::remove(entry.path(), ignored);
+      if (name.starts_with("." + std::string(own) + ".tmp-")) fs::remove(entry->path(), ignored);
     }
   }
 }

@@ -212,27 +212,6 @@ TEST(Model, StartsAndTrainsToTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Model, OnMetaGivesAMetaResultOfTheRightShape) {
-  const std::vector<graph::Graph> graphs = {graph::make_ring(5), graph::make_path(4)};
-  const auto gso = graph::make_gso(graph::make_batch(graphs));
-  for (const StateKind kind : {StateKind::kDense, StateKind::kDiagonal, StateKind::kStable}) {
-    for (const Readout readout : {Readout::kNode, Readout::kGraph}) {
-      SCOPED_TRACE(std::string(to_string(kind)));
-      Model model(ModelOptions{.in_channels = 3,
-                               .hidden_channels = 8,
-                               .num_blocks = 1,
-                               .state = {.kind = kind},
-                               .readout = readout,
-                               .pooling = ops::Pooling::kSumMaxMean});
-      const auto expected = model->forward(torch::randn({9, 3}), gso);
-      model->to(torch::kMeta);
-      const auto actual = model->forward(torch::randn({9, 3}, torch::kMeta), gso);
-      EXPECT_TRUE(actual.is_meta());
-      EXPECT_EQ(actual.sizes(), expected.sizes());
-    }
-  }
-}
-
 TEST(Model, CountsItsParameters) {
   const ModelOptions options{.in_channels = 3,
                              .hidden_channels = 8,
