@@ -296,7 +296,9 @@ void run_recurrence(const Settings& settings, Report& report) {
       entries.push_back(torch_dense(job, kBag));
     }
     report.run(name, "n = " + text(n) + ", c = " + text(c) + ", k = " + text(hops), entries,
-               deep ? std::min(2, settings.rounds) : settings.rounds);
+               std::min(settings.rounds, deep       ? 2
+                                         : training ? 3
+                                                    : settings.rounds));
   };
   for (const bool training : {false, true}) {
     for (const bool diagonal : {false, true}) {

@@ -32,7 +32,7 @@ struct Settings {
   std::string one;  // with `only`: measure the memory of this contender and nothing else
   bool quick = false;
   std::int64_t threads = 1;
-  int rounds = 7;
+  int rounds = 5;
 };
 
 /// What a contender does, and how its results read in the engine's layout.
@@ -100,7 +100,7 @@ class Report {
       contenders.push_back(
           {.plan = entry.name, .run = [run = jobs.back().run] { run(); }, .peak_mib = peak_mib});
     }
-    expect_same_numbers(name, entries, jobs);
+    if (jobs.size() > 1) expect_same_numbers(name, entries, jobs);
     measure(contenders, rounds);
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       const Contender& contender = contenders[i];
