@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "mpssm/io/error.h"
+#include "mpssm/io/json_text.h"
+#include "mpssm/ops/runtime.h"
 #include "mpssm/train/experiment.h"
 
 #include "cli/terminal.h"
@@ -34,6 +36,7 @@ anew. Given as --data they are scored as new data, with the columns and classes 
 learned, under the heading "labelled": nodes of the training may be among them.)";
 
 int run(const Options& options) {
+  ops::set_process_threads(0);
   const train::Experiment experiment =
       train::reopen(options.run, {.data_dir = options.data_dir, .new_data = options.data.chosen()});
   for (const std::string& note : experiment.dataset->notes) say("note: " + note);
@@ -51,11 +54,10 @@ int run(const Options& options) {
   print(experiment.dataset->name + ": " + experiment.dataset->protocol);
   print(table(rows));
   if (options.json) {
-    print(nlohmann::ordered_json{{"run", options.run},
+    print(io::json_text(nlohmann::ordered_json{{"run", options.run},
                                  {"dataset", experiment.dataset->name},
                                  {"part", part_name},
-                                 {"metrics", metrics}}
-              .dump());
+                                 {"metrics", metrics}}));
   }
   return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
+#include "mpssm/ops/runtime.h"
 #include "mpssm/train/experiment.h"
 
 #include "cli/terminal.h"
@@ -46,6 +47,7 @@ void check_replaceable(const std::string& path, std::string_view new_content) {
 }
 
 int run(const Options& options) {
+  ops::set_process_threads(0);
   const train::Experiment experiment = train::reopen(
       options.run,
       {.data_dir = options.data_dir, .new_data = options.data.chosen(), .skip_new_classes = true});

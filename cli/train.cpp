@@ -10,6 +10,7 @@
 
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
+#include "mpssm/io/json_text.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/train/metrics.h"
 
@@ -118,11 +119,11 @@ int train_many(const Options& options, const train::Config& config, const fs::pa
   const nlohmann::ordered_json json = {{"run", folder.string()},    {"metric", metric},
                                        {"test_mean", summary.mean}, {"test_std", summary.std},
                                        {"count", summary.count},    {"runs", runs}};
-  io::write_file(folder / "summary.json", json.dump(2) + "\n");
+  io::write_file(folder / "summary.json", io::json_text(json, 2) + "\n");
   print(table(rows));
   print(text("test %s %.4f ± %.4f (mean, sample deviation, %lld runs)", metric.c_str(),
              summary.mean, summary.std, static_cast<long long>(summary.count)));
-  if (options.json) print(json.dump());
+  if (options.json) print(io::json_text(json));
   return 0;
 }
 

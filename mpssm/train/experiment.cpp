@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/train/experiment.h"
 
-#include <nlohmann/json.hpp>
-#include <sys/resource.h>
+#include <cstdlib>
+#include <fstream>
 
 #include <torch/types.h>
 
@@ -20,7 +20,6 @@ namespace mpssm::train {
 namespace {
 
 using io::InputError;
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 data::LoadOptions load_options(const Config& config, const fs::path& data_dir) {
@@ -356,9 +355,13 @@ void write_predictions(const Experiment& experiment, const io::Sink& sink) {
 }
 
 double peak_mib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+  // Not by getrusage, whose peak is inherited from whoever started this process.
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    constexpr std::string_view kKey = "VmHWM:";
+    if (line.starts_with(kKey)) return std::atof(line.c_str() + kKey.size()) / 1024.0;
+  }
+  return 0.0;
 }
 
 }  // namespace mpssm::train
