@@ -7,6 +7,7 @@
 #include "mpssm/nn/baselines/gcn.h"
 #include "mpssm/nn/baselines/linear_gcn.h"
 #include "mpssm/nn/model.h"
+#include "mpssm/ops/generator.h"
 #include "mpssm/train/problem.h"
 
 namespace mpssm::train {
@@ -84,7 +85,12 @@ BuiltModel build_model(const Problem& problem, const Config& config) {
   nn::ModelOptions options = model_options(config.model);
   problem.shape_model(options);
   BuiltModel built;
-  built.module = make_network(config.model.kind, options);
+  built.generator = std::make_shared<at::Generator>(
+      ops::make_generator(static_cast<std::uint64_t>(config.seed)));
+  {
+    const ops::DefaultGeneratorScope own_numbers(*built.generator);
+    built.module = make_network(config.model.kind, options);
+  }
   built.num_parameters = nn::num_parameters(*built.module);
   const graph::Gso gso = problem.largest_gso(config.train.batch);
   const bool temporal = options.mode == nn::Mode::kTemporal;

@@ -7,6 +7,9 @@
 
 #include "mpssm/train/config.h"
 
+namespace at {
+struct Generator;
+}
 namespace mpssm::nn {
 class GraphModule;
 }
@@ -19,10 +22,11 @@ struct BuiltModel {
   std::shared_ptr<nn::GraphModule> module;
   std::int64_t num_parameters = 0;
   std::int64_t training_bytes = 0;  ///< estimate for one training step
+  /// Started by config.seed; has drawn the parameters, and goes on with dropout.
+  std::shared_ptr<at::Generator> generator;
 };
 
-/// The network that `config` describes, shaped by the problem; parameters start from torch's
-/// default generator.
+/// The network that `config` describes, shaped by the problem. Torch's own generator is left alone.
 BuiltModel build_model(const Problem& problem, const Config& config);
 
 }  // namespace mpssm::train

@@ -10,7 +10,6 @@
 #include "mpssm/data/registry.h"
 #include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
-#include "mpssm/ops/generator.h"
 #include "mpssm/train/checkpoint.h"
 #include "mpssm/train/metrics.h"
 #include "mpssm/train/problem.h"
@@ -198,11 +197,7 @@ Experiment set_up(const Config& config, const fs::path& data_dir, const DataPins
                                     pins != nullptr ? &pins->learned : nullptr);
   experiment.pins =
       pin(*experiment.dataset, config.data.split, experiment.problem->preprocessing());
-  {
-    const ops::DefaultGeneratorScope own_numbers(
-        ops::make_generator(static_cast<std::uint64_t>(config.seed)));
-    experiment.model = build_model(*experiment.problem, experiment.config);
-  }
+  experiment.model = build_model(*experiment.problem, experiment.config);
   experiment.problem->start(*experiment.model.module);
   return experiment;
 }
@@ -259,10 +254,7 @@ Experiment reopen(const fs::path& run, const ReopenOptions& how) {
   }
   experiment.metric = metric_of(experiment.config, *experiment.dataset);
   experiment.problem = make_problem(*experiment.dataset, experiment.config, &learned);
-  {
-    const ops::DefaultGeneratorScope own_numbers(ops::make_generator(0));  // replaced below
-    experiment.model = build_model(*experiment.problem, experiment.config);
-  }
+  experiment.model = build_model(*experiment.problem, experiment.config);
   const auto encoder = file.weights.find("encoder.weight");
   const torch::Tensor expected = experiment.model.module->named_parameters()["encoder.weight"];
   if (encoder != file.weights.end() && encoder->second.dim() == 2 &&
@@ -298,6 +290,7 @@ std::optional<report::RunRecord> run(Experiment& experiment, const RunFolder& ru
                      .config = experiment.config,
                      .metric = experiment.metric,
                      .model = experiment.model.module,
+                     .generator = experiment.model.generator,
                      .folder = folder,
                      .metadata = {{"format", "mpssm-model-2"},
                                   {"version", kVersion},

@@ -43,7 +43,7 @@ class Run {
         config_text_(to_toml(job.config)),
         adam_(*job.model, {.weight_decay = settings_.weight_decay,
                            .decoupled = settings_.optimiser == "adamw"}),
-        generator_(ops::make_generator(static_cast<std::uint64_t>(job.config.seed))),
+        generator_(*job.generator),
         num_train_(job.problem.num_train()),
         batch_size_(std::min(settings_.batch, std::max<std::int64_t>(num_train_, 1))),
         num_batches_((num_train_ + batch_size_ - 1) / batch_size_) {

@@ -32,11 +32,12 @@ using ::testing::ThrowsMessage;
 TrainOutcome train_in(const std::filesystem::path& folder, const data::Dataset& dataset,
                       const Config& config, bool resume = false, std::int64_t stop_after = -1) {
   const auto problem = make_problem(dataset, config);
-  torch::manual_seed(static_cast<std::uint64_t>(config.seed));
+  const BuiltModel built = build_model(*problem, config);
   const TrainJob job{.problem = *problem,
                      .config = config,
                      .metric = dataset.metric,
-                     .model = build_model(*problem, config).module,
+                     .model = built.module,
+                     .generator = built.generator,
                      .folder = folder,
                      .metadata = {},
                      .resume = resume};
@@ -209,11 +210,13 @@ void train_changed() {
   const Config config = small_config();
   const auto problem = make_problem(dataset, config);
   const Changed changed(*problem);
+  const BuiltModel built = build_model(*problem, config);
   const Scratch scratch;
   train({.problem = changed,
          .config = config,
          .metric = dataset.metric,
-         .model = build_model(*problem, config).module,
+         .model = built.module,
+         .generator = built.generator,
          .folder = scratch.folder(),
          .metadata = {}});
 }
