@@ -67,7 +67,11 @@ bool is_written_by_run(const fs::path& folder) {
 
 RunFolder::RunFolder(const fs::path& folder, bool resume) : folder_(folder) {
   std::error_code error;
-  is_new_ = fs::create_directories(folder, error);
+  for (fs::path path = fs::absolute(folder).lexically_normal(); !fs::exists(path, error);
+       path = path.parent_path()) {
+    if (path.has_filename()) made_.push_back(path);
+  }
+  fs::create_directories(folder, error);
   if (error) {
     throw InputError(folder.string() + ": cannot make this folder: " + error.message());
   }
@@ -90,7 +94,7 @@ void RunFolder::release() noexcept {
     close(lock_);
     lock_ = -1;
   }
-  if (is_new_) fs::remove(folder_, ignored);  // fails unless it is empty
+  for (const fs::path& path : made_) fs::remove(path, ignored);  // fails unless it is empty
 }
 
 void RunFolder::lock() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 namespace mpssm::train {
 
@@ -16,7 +17,7 @@ class RunFolder {
   RunFolder(const std::filesystem::path& folder, bool resume);
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
-  /// Takes the folder away again if it was made here and is empty.
+  /// Takes the folder, and those it is in, away again if they were made here and are empty.
   ~RunFolder();
 
   const std::filesystem::path& path() const { return folder_; }
@@ -28,7 +29,7 @@ class RunFolder {
   void remove_leftovers() const;
 
   std::filesystem::path folder_;
-  bool is_new_ = false;
+  std::vector<std::filesystem::path> made_;  // here, the outermost last
   int lock_ = -1;
 };
 

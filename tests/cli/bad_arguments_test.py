@@ -129,7 +129,7 @@ class BadArguments(BadInput):
 
     def test_an_unknown_dataset_gets_the_nearest_name(self):
         self.refuse_train("minesweper", [], "'minesweper'", "did you mean 'minesweeper'")
-        self.refuse_train("no/such/path", [], "'no/such/path'", "known datasets")
+        self.refuse_train("no/such/path", [], "no/such/path: expected a file or folder")
         self.refuse(["data", "info", ""], "expected a dataset")
 
     def test_a_registered_dataset_without_its_file_says_where_to_get_it(self):
@@ -216,7 +216,7 @@ class BadSensitivity(BadInput):
     def test_one_graph_is_asked_about(self):
         self.refuse_question(["g.csv", "--make", "path:5"], "--make", "both")
         self.refuse_question([], "expected a graph, a run folder or --make")
-        self.refuse_question(["absent.csv"], "'absent.csv'")
+        self.refuse_question(["absent.csv"], "absent.csv: expected a file or folder")
         self.refuse_question(["properties:diameter:8"], "one graph", "many")
 
     def test_a_family_that_is_none_is_refused(self):
@@ -383,12 +383,12 @@ class BadRuns(BadInput):
                 return header, data
             return change
 
-        for key in ("config", "preprocessing", "task"):
+        for key in ("config", "data", "task"):
             self.refuse_model(without(key), f"'{key}'")
         self.refuse_model(with_text("config", "[model]\nchannels = \"x\"\n"), "model.channels")
         self.refuse_model(with_text("config", "a." * 10_000 + "a = 1\n"), "many")
-        self.refuse_model(with_text("preprocessing", "{"), "'preprocessing'")
-        self.refuse_model(with_text("preprocessing", "{}"), "'preprocessing'")
+        self.refuse_model(with_text("data", "{"), "what it keeps of its data")
+        self.refuse_model(with_text("data", "{}"), "what it keeps of its data")
         self.refuse_model(with_text("task", "nonsense"), "'nonsense'")
 
     def test_a_model_whose_settings_were_changed_is_refused(self):
@@ -417,7 +417,7 @@ class BadRuns(BadInput):
         self.refuse(["predict", "arrays", "s.npz", "--out", "p.csv"], "s.npz", "node_binary", "forecast")
         self.refuse(["evaluate", "arrays", "s.npz"], "s.npz", "node_binary", "forecast")
         self.refuse(["predict", "arrays", "properties:sssp:8", "--out", "p.csv"], "node_binary", "node_regression")
-        self.refuse(["predict", "arrays", "absent.npz", "--out", "p.csv"], "'absent.npz'")
+        self.refuse(["predict", "arrays", "absent.npz", "--out", "p.csv"], "absent.npz: expected a file or folder")
 
     def test_other_tables_that_lack_a_column_are_refused(self):
         short = "\n".join(",".join(row.split(",")[i] for i in (0, 2, 3)) for row in NODES.split()) + "\n"
@@ -483,7 +483,7 @@ class BadRuns(BadInput):
         wild = ["--set", "train.lr=1e9", "--set", "model.state=diagonal", "--set", "model.norm=none", "--set",
                 "model.state_norm=none", "--set", "train.epochs=200"]
         self.refuse(["train", self.store / "g.npz", "--quiet", "--out", "wild", *wild], "training stopped at step",
-                    "train.lr", leaves=["wild", "wild/config.toml"])
+                    "train.lr", leaves=["wild", "wild/config.toml", "wild/data.json"])
 
     def test_questions_about_a_run_that_it_cannot_answer_are_refused(self):
         def refuse(args, *phrases):

@@ -629,12 +629,11 @@ class OfRuns(Sensitivity):
     def test_nodes_that_nothing_leads_from(self):
         self.write_tables(nodes=program.NODES, edges="src,dst\na,b\nc,d\n")
         self.succeed("train", "own", "--out", "apart", *SMALL)
-        notes = ["missing in test"]
-        each = self.ask("apart", "--target", "a", notes=notes)["predictions"]["each"][0]
+        each = self.ask("apart", "--target", "a")["predictions"]["each"][0]
         self.assertEqual([row["hops"] for row in each["top"]], [0, 1, None, None, None])
         self.assertEqual([row["influence"] for row in each["top"][2:]], [0.0] * 3)
         self.assertEqual([row["nodes"] for row in each["hops"]], [1, 1])
-        answer = self.ask("apart", "--target", "a", "--source", "e", "--tau", "0:3", notes=notes)
+        answer = self.ask("apart", "--target", "a", "--source", "e", "--tau", "0:3")
         self.assert_profile(answer["profile"], [0.0] * 4)
         self.assertEqual((answer["limit"], answer["end_to_end"]["spectral_norm"]), (0.0, 0.0))
         self.draw("apart", "--target", "e")
