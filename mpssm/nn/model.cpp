@@ -138,12 +138,12 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
   // what the allocator keeps in between is as large as what a block holds. tests/cli/memory_test.py
   // holds the result against measured peaks.
   constexpr double kAtOnce = 18.0;       // of a backward pass, whatever the depth
-  constexpr double kPerBlock = 15.0;     // kept for it by each block
+  const double per_block = options.dropout > 0.0 ? 15.0 : 13.0;  // kept for it by each block
   constexpr double kInEvaluation = 12.0;  // without gradients
   if (!training) return static_cast<std::int64_t>(kInEvaluation * static_cast<double>(features));
   // A forecast takes the last step of its last block only, so that this one is small.
-  const double in_units = temporal ? kPerBlock * static_cast<double>(options.num_blocks) - 3.0
-                                   : kPerBlock * static_cast<double>(options.num_blocks) + kAtOnce;
+  const double in_units = temporal ? per_block * static_cast<double>(options.num_blocks) - 3.0
+                                   : per_block * static_cast<double>(options.num_blocks) + kAtOnce;
   // What a plan keeps beyond the few states that the units above hold already.
   constexpr std::int64_t kHeld = 8;
   const std::int64_t state = std::max<std::int64_t>(

@@ -23,7 +23,7 @@ from pathlib import Path
 from program import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[2]
-TOLERANCE = 0.02
+TOLERANCE = 0.05
 ANY = re.compile(r"\d+(?:\.\d+)? (?=s\b|MiB\b)|(?<=best step )\d+")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
