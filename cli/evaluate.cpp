@@ -55,9 +55,9 @@ int run(const Options& options) {
   print(table(rows));
   if (options.json) {
     print(io::json_text(nlohmann::ordered_json{{"run", options.run},
-                                 {"dataset", experiment.dataset->name},
-                                 {"part", part_name},
-                                 {"metrics", metrics}}));
+                                               {"dataset", experiment.dataset->name},
+                                               {"part", part_name},
+                                               {"metrics", metrics}}));
   }
   return 0;
 }

@@ -137,9 +137,9 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
   // In units of `features`, from the peaks of whole processes rather than from counting tensors:
   // what the allocator keeps in between is as large as what a block holds. tests/cli/memory_test.py
   // holds the result against measured peaks.
-  constexpr double kAtOnce = 18.0;       // of a backward pass, whatever the depth
+  constexpr double kAtOnce = 18.0;  // of a backward pass, whatever the depth
   const double per_block = options.dropout > 0.0 ? 15.0 : 13.0;  // kept for it by each block
-  constexpr double kInEvaluation = 12.0;  // without gradients
+  constexpr double kInEvaluation = 12.0;                         // without gradients
   if (!training) return static_cast<std::int64_t>(kInEvaluation * static_cast<double>(features));
   // A forecast takes the last step of its last block only, so that this one is small.
   const double in_units = temporal ? per_block * static_cast<double>(options.num_blocks) - 3.0
@@ -148,8 +148,8 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
   constexpr std::int64_t kHeld = 8;
   const std::int64_t state = std::max<std::int64_t>(
       batch * gso.num_nodes() * options.hidden_channels * query.element_size, 1);
-  const std::int64_t beyond =
-      std::max<std::int64_t>(ops::plan_memory(plan, gso, query) - kHeld * (temporal ? features : state), 0);
+  const std::int64_t beyond = std::max<std::int64_t>(
+      ops::plan_memory(plan, gso, query) - kHeld * (temporal ? features : state), 0);
   return static_cast<std::int64_t>(in_units * static_cast<double>(features)) +
          options.num_blocks * beyond;
 }

@@ -34,8 +34,7 @@ torch::Tensor batch_norm(torch::nn::BatchNorm1dImpl& batch, const torch::Tensor&
     batch.running_var.lerp_(variance.squeeze(0) * (count / (count - 1.0)), momentum);
     batch.num_batches_tracked += 1;
   }
-  const torch::Tensor factor =
-      (variance + batch.options.eps()).rsqrt() * batch.weight.unsqueeze(0);
+  const torch::Tensor factor = (variance + batch.options.eps()).rsqrt() * batch.weight.unsqueeze(0);
   return centred * spread(factor) + spread(batch.bias.unsqueeze(0));
 }
 

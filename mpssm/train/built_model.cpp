@@ -85,8 +85,8 @@ BuiltModel build_model(const Problem& problem, const Config& config) {
   nn::ModelOptions options = model_options(config.model);
   problem.shape_model(options);
   BuiltModel built;
-  built.generator = std::make_shared<at::Generator>(
-      ops::make_generator(static_cast<std::uint64_t>(config.seed)));
+  built.generator =
+      std::make_shared<at::Generator>(ops::make_generator(static_cast<std::uint64_t>(config.seed)));
   {
     const ops::DefaultGeneratorScope own_numbers(*built.generator);
     built.module = make_network(config.model.kind, options);
@@ -100,11 +100,11 @@ BuiltModel build_model(const Problem& problem, const Config& config) {
       config.model.kind == "mpssm"
           ? nn::memory_estimate(options, gso, windows, problem.num_steps(), /*training=*/true)
           : gcn_memory(options, gso);
-  const std::int64_t in_evaluation = nn::memory_estimate(
-      options, gso, problem.evaluation_batch(), problem.num_steps(), /*training=*/false);
+  const std::int64_t in_evaluation = nn::memory_estimate(options, gso, problem.evaluation_batch(),
+                                                         problem.num_steps(), /*training=*/false);
   // Weights, gradients and Adam's two moments, and the best weights.
-  built.training_bytes = std::max(in_training, in_evaluation) + 5 * 4 * built.num_parameters +
-                         problem.data_bytes();
+  built.training_bytes =
+      std::max(in_training, in_evaluation) + 5 * 4 * built.num_parameters + problem.data_bytes();
   return built;
 }
 

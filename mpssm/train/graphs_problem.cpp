@@ -83,7 +83,8 @@ class GraphsProblem final : public Problem {
   }
 
   std::int64_t data_bytes() const override {
-    const auto width = data_.codes.empty() ? 8 * data_.features.columns : std::ssize(data_.vocabulary);
+    const auto width =
+        data_.codes.empty() ? 8 * data_.features.columns : std::ssize(data_.vocabulary);
     return data_.node_ptr.back() * (width + 60) + 40 * gso_.num_nonzeros();
   }
   std::int64_t num_train() const override { return static_cast<std::int64_t>(graphs_[0].size()); }

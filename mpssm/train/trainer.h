@@ -37,7 +37,7 @@ struct TrainJob {
   const Config& config;
   std::string metric;  ///< selects the best model, on validation
   std::shared_ptr<nn::GraphModule> model;
-  std::shared_ptr<at::Generator> generator;  ///< of dropout
+  std::shared_ptr<at::Generator> generator;     ///< of dropout
   std::filesystem::path folder;                 ///< of the run; must exist
   std::map<std::string, std::string> metadata;  ///< for model.safetensors
   bool resume = false;                          ///< from folder/state.safetensors, if it is there

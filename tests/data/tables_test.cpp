@@ -196,8 +196,9 @@ TEST_F(Tables, NewTableIsReadLikeTheTrainingOne) {
                                    {0.0f, 1.0f, 0.0f, 1.5f / std::sqrt(1.25f), 0.0f, 0.0f}));
   EXPECT_TRUE(std::isnan(nodes_of(fresh).target[0]));
   EXPECT_THAT(nodes_of(fresh).splits, ElementsAre(ElementsAre(Part::kNone, Part::kNone)));
-  EXPECT_THAT(fresh.notes, ElementsAre(AllOf(HasSubstr("1 cell(s)"), HasSubstr("'green': read as \"other\"")),
-                                       AllOf(HasSubstr("'note'"), HasSubstr("ignored"))));
+  EXPECT_THAT(fresh.notes,
+              ElementsAre(AllOf(HasSubstr("1 cell(s)"), HasSubstr("'green': read as \"other\"")),
+                          AllOf(HasSubstr("'note'"), HasSubstr("ignored"))));
 }
 
 TEST_F(Tables, NewTableWithoutAColumnIsRefused) {

@@ -186,9 +186,9 @@ TEST(Graph, RefusesTwoWeightsForOneUndirectedEdge) {
   conflict.dst.push_back(0);
   conflict.weight.push_back(5.0);
   EXPECT_THAT([&] { Graph::from_edges(conflict); },
-              ThrowsMessage<std::invalid_argument>(StrEq(
-                  "Graph::from_edges: edge 3: weight 5 from node 1 to node 0, but 1 "
-                  "backwards; expected one weight, or Direction::kDirected")));
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("Graph::from_edges: edge 3: weight 5 from node 1 to node 0, but 1 "
+                        "backwards; expected one weight, or Direction::kDirected")));
   EXPECT_NO_THROW(Graph::from_edges(conflict, Direction::kDirected));
 }
 

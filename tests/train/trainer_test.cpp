@@ -250,10 +250,9 @@ TEST(Trainer, NamesOnlyRemediesThatAreNotInUse) {
   config.model.state_norm = "none";
   const Scratch scratch;
   EXPECT_THAT([&] { train_in(scratch.folder(), testing::make_series_data(), config); },
-              ThrowsMessage<io::InputError>(
-                  ::testing::AllOf(HasSubstr("smaller train.lr"),
-                                   ::testing::Not(HasSubstr("model.state=stable")),
-                                   ::testing::Not(HasSubstr("train.clip=1")))));
+              ThrowsMessage<io::InputError>(::testing::AllOf(
+                  HasSubstr("smaller train.lr"), ::testing::Not(HasSubstr("model.state=stable")),
+                  ::testing::Not(HasSubstr("train.clip=1")))));
 }
 
 TEST(Trainer, RefusesAPositionThatTheRunCannotHave) {
