@@ -12,8 +12,8 @@ namespace {
 
 /// By default a thread that waits for the others spins for milliseconds. On a machine that others
 /// use too, it takes away the core that the others need to get done: training was 25 times slower
-/// beside two busy processes. This many turns last some microseconds, longer than the gaps between
-/// our kernels; after them the thread sleeps.
+/// beside two busy processes. After this many turns the thread sleeps: fewer cost speed on a
+/// quiet machine, more cost it on a busy one (1,000 to 10,000 were tried).
 constexpr const char* kSpinCount = "4000";
 
 void wait_politely() {
