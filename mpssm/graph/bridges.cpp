@@ -3,6 +3,7 @@
 #include "mpssm/graph/bridges.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <stdexcept>
 #include <string>
 
@@ -13,8 +14,8 @@ constexpr std::int32_t kNone = -1;
 
 void check_node(std::int64_t node, std::size_t num_nodes) {
   if (node >= 0 && node < static_cast<std::int64_t>(num_nodes)) return;
-  throw std::out_of_range("Bridges: expected a node in [0, " + std::to_string(num_nodes) +
-                          "), got " + std::to_string(node));
+  throw std::out_of_range(
+      fmt::format("Bridges: expected a node in [0, {}), got {}", num_nodes, node));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "mpssm/graph/distances.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -18,7 +19,7 @@ class Search {
  public:
   explicit Search(const Graph& graph)
       : row_ptr_(graph.row_ptr()), col_(graph.col()), distance_(graph.num_nodes()) {
-    queue_.reserve(graph.num_nodes());
+    order_.reserve(graph.num_nodes());
     if (graph.is_symmetric()) return;
     outgoing_ = transpose({{row_ptr_.begin(), row_ptr_.end()},
                            {col_.begin(), col_.end()},
@@ -29,23 +30,16 @@ class Search {
 
   const std::vector<std::int32_t>& run(std::int64_t source) {
     std::fill(distance_.begin(), distance_.end(), kUnreachable);
-    queue_.assign(1, static_cast<std::int32_t>(source));
-    distance_[source] = 0;
-    for (std::size_t head = 0; head < queue_.size(); ++head) {
-      const std::int32_t node = queue_[head];
-      for (std::int64_t e = row_ptr_[node]; e < row_ptr_[node + 1]; ++e) {
-        const std::int32_t next = col_[e];
-        if (distance_[next] != kUnreachable) continue;
-        distance_[next] = distance_[node] + 1;
-        queue_.push_back(next);
-      }
-    }
+    const auto neighbours = [this](std::int32_t node, const auto& visit) {
+      for (std::int64_t e = row_ptr_[node]; e < row_ptr_[node + 1]; ++e) visit(col_[e]);
+    };
+    breadth_first(source, neighbours, distance_, order_);
     return distance_;
   }
 
   std::int32_t eccentricity(std::int64_t source) {
     run(source);
-    return distance_[queue_.back()];  // the node reached last is one of the farthest
+    return distance_[order_.back()];  // the node reached last is one of the farthest
   }
 
  private:
@@ -53,7 +47,7 @@ class Search {
   std::span<const std::int32_t> col_;
   Csr outgoing_;
   std::vector<std::int32_t> distance_;
-  std::vector<std::int32_t> queue_;
+  std::vector<std::int32_t> order_;
 };
 
 std::int32_t find_root(std::vector<std::int32_t>& parent, std::int32_t node) {
@@ -68,8 +62,8 @@ std::int32_t find_root(std::vector<std::int32_t>& parent, std::int32_t node) {
 
 std::vector<std::int32_t> distances_from(const Graph& graph, std::int64_t source) {
   if (source < 0 || source >= graph.num_nodes()) {
-    throw std::out_of_range("distances_from: node " + std::to_string(source) +
-                            " out of range [0, " + std::to_string(graph.num_nodes()) + ")");
+    throw std::out_of_range(
+        fmt::format("distances_from: node {} out of range [0, {})", source, graph.num_nodes()));
   }
   return Search(graph).run(source);
 }

@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "mpssm/graph/breadth_first.h"
 #include "mpssm/graph/graph.h"
 
 namespace mpssm::graph {
-
-inline constexpr std::int32_t kUnreachable = -1;
 
 /// Hops from `source` along the edges, kUnreachable where there is no way. O(N + E).
 /// Throws std::out_of_range if the node does not exist.

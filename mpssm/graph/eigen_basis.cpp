@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Eigenbasis of small symmetric operators: dense blocks, one per graph of a batch, computed once.
+#include <fmt/core.h>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -28,8 +29,8 @@ void decompose_block(const kernels::CsrView<double>& matrix, std::int64_t begin,
   }
   const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(block);
   if (solver.info() != Eigen::Success) {
-    throw std::runtime_error("eigen_basis: no convergence for the graph of nodes " +
-                             std::to_string(begin) + " to " + std::to_string(end - 1));
+    throw std::runtime_error(
+        fmt::format("eigen_basis: no convergence for the graph of nodes {} to {}", begin, end - 1));
   }
   for (std::int64_t i = 0; i < n; ++i) {
     basis.eigenvalues.push_back(solver.eigenvalues()[i]);
@@ -89,16 +90,17 @@ template kernels::CsrView<double> EigenBasis::transpose_view<double>() const;
 
 const EigenBasis& eigen_basis(const Gso& gso) {
   if (!gso.is_symmetric()) {
-    throw std::invalid_argument("eigen_basis: expected a symmetric operator, got a " +
-                                std::string(to_string(gso.kind())) +
-                                " operator that differs from its transpose");
+    throw std::invalid_argument(
+        fmt::format("eigen_basis: expected a symmetric operator, got a {} operator that differs "
+                    "from its transpose",
+                    to_string(gso.kind())));
   }
   for (std::int64_t g = 0; g < gso.num_graphs(); ++g) {
     const std::int64_t size = gso.graph_ptr()[g + 1] - gso.graph_ptr()[g];
     if (size <= kMaxEigenBlock) continue;
-    throw std::invalid_argument("eigen_basis: expected graphs of at most " +
-                                std::to_string(kMaxEigenBlock) + " nodes, got graph " +
-                                std::to_string(g) + " with " + std::to_string(size));
+    throw std::invalid_argument(
+        fmt::format("eigen_basis: expected graphs of at most {} nodes, got graph {} with {}",
+                    kMaxEigenBlock, g, size));
   }
   std::call_once(gso.data_->eigen_once, [&] { gso.data_->eigen_basis = make_eigen_basis(gso); });
   return *gso.data_->eigen_basis;

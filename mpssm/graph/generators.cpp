@@ -4,28 +4,31 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <iterator>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
 #include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "mpssm/graph/random.h"
+#include "mpssm/base/error.h"
+#include "mpssm/base/random.h"
 
 namespace mpssm::graph {
 namespace {
+
+using base::Random;
 
 constexpr std::int64_t kMaxNodes = std::numeric_limits<std::int32_t>::max();
 
 void check_range(const char* function, const char* argument, std::int64_t value, std::int64_t low,
                  std::int64_t high) {
   if (value >= low && value <= high) return;
-  throw std::invalid_argument(std::string(function) + ": expected " + argument + " in [" +
-                              std::to_string(low) + ", " + std::to_string(high) + "], got " +
-                              std::to_string(value));
+  throw base::Error({.where = function,
+                     .expected = fmt::format("{} in [{}, {}]", argument, low, high),
+                     .got = std::to_string(value)});
 }
 
 // Two counts whose product is a number of nodes.
@@ -272,8 +275,9 @@ Graph make_lobster(std::int64_t num_nodes, std::int64_t backbone, std::int64_t f
 Graph make_erdos_renyi(std::int64_t num_nodes, double probability, std::uint64_t seed) {
   check_range("make_erdos_renyi", "num_nodes", num_nodes, 1, kMaxNodes);
   if (!(probability >= 0.0 && probability <= 1.0)) {
-    throw std::invalid_argument("make_erdos_renyi: expected probability in [0, 1], got " +
-                                std::to_string(probability));
+    throw base::Error({.where = "make_erdos_renyi",
+                       .expected = "probability in [0, 1]",
+                       .got = std::to_string(probability)});
   }
   if (probability == 1.0) return make_complete(num_nodes);
   Random random(seed);
@@ -304,8 +308,9 @@ Graph make_random_regular(std::int64_t num_nodes, std::int64_t degree, std::uint
   check_range("make_random_regular", "num_nodes", num_nodes, 1, kMaxNodes);
   check_range("make_random_regular", "degree", degree, 0, num_nodes - 1);
   if (num_nodes % 2 == 1 && degree % 2 == 1) {
-    throw std::invalid_argument("make_random_regular: expected num_nodes * degree even, got " +
-                                std::to_string(num_nodes) + " * " + std::to_string(degree));
+    throw base::Error({.where = "make_random_regular",
+                       .expected = "num_nodes * degree even",
+                       .got = fmt::format("{} * {}", num_nodes, degree)});
   }
   // Dense graphs leave no room for repairs: draw what they lack instead.
   const bool draw_complement = 2 * degree > num_nodes - 1;

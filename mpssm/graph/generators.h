@@ -9,7 +9,7 @@
 namespace mpssm::graph {
 
 // All are undirected and unweighted. Random ones depend on their arguments and `seed` alone.
-// Sizes that make no sense throw std::invalid_argument naming the function and the argument.
+// Sizes that make no sense throw base::Error naming the function and the argument.
 
 Graph make_path(std::int64_t num_nodes);
 Graph make_ring(std::int64_t num_nodes);

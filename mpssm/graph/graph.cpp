@@ -2,13 +2,14 @@
 // Graph: from a checked edge list to sorted rows, and the disjoint union of graphs.
 #include "mpssm/graph/graph.h"
 
-#include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "mpssm/base/error.h"
 #include "mpssm/graph/csr.h"
 
 namespace mpssm::graph {
@@ -26,33 +27,33 @@ namespace {
 
 constexpr std::int64_t kMaxNodes = std::numeric_limits<std::int32_t>::max();
 
-[[noreturn]] void fail(const std::string& what) {
-  throw std::invalid_argument("Graph::from_edges: " + what);
-}
+constexpr const char* kFromEdges = "Graph::from_edges";
 
 void check_size(const char* name, std::size_t size, std::size_t expected) {
   if (size == expected) return;
-  fail("expected " + std::string(name) + " of size " + std::to_string(expected) +
-       " (the size of src), got " + std::to_string(size));
+  throw base::Error({.where = kFromEdges,
+                     .expected = fmt::format("{} of size {} (the size of src)", name, expected),
+                     .got = std::to_string(size)});
 }
 
 void check_edges(const EdgeList& edges) {
   if (edges.num_nodes < 0 || edges.num_nodes > kMaxNodes) {
-    fail("expected num_nodes in [0, " + std::to_string(kMaxNodes) + "], got " +
-         std::to_string(edges.num_nodes));
+    throw base::Error({.where = kFromEdges,
+                       .expected = fmt::format("num_nodes in [0, {}]", kMaxNodes),
+                       .got = std::to_string(edges.num_nodes)});
   }
   check_size("dst", edges.dst.size(), edges.src.size());
   if (!edges.weight.empty()) check_size("weight", edges.weight.size(), edges.src.size());
   for (std::size_t e = 0; e < edges.src.size(); ++e) {
     for (const std::int64_t node : {edges.src[e], edges.dst[e]}) {
       if (node < 0 || node >= edges.num_nodes) {
-        fail("edge " + std::to_string(e) + ": node " + std::to_string(node) + " out of range [0, " +
-             std::to_string(edges.num_nodes) + ")");
+        throw base::Error(kFromEdges, fmt::format("edge {}: node {} out of range [0, {})", e, node,
+                                                  edges.num_nodes));
       }
     }
     if (!edges.weight.empty() && !std::isfinite(edges.weight[e])) {
-      fail("edge " + std::to_string(e) + ": expected a finite weight, got " +
-           std::to_string(edges.weight[e]));
+      throw base::Error(
+          kFromEdges, fmt::format("edge {}: expected a finite weight, got {}", e, edges.weight[e]));
     }
   }
 }
@@ -96,19 +97,16 @@ void merge_repeats(Csr& matrix, bool add_weights) {
   matrix.value.resize(end);
 }
 
-// As few as tell it from every other number: 0.1 and 0.10000000000000002.
-std::string all_digits(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
 [[noreturn]] void fail_directions_differ(const EdgeList& edges, std::int64_t node, std::int64_t to,
                                          double weight, double backward_weight) {
   std::size_t e = 0;
   while (edges.src[e] != node || edges.dst[e] != to) ++e;
-  fail("edge " + std::to_string(e) + ": weight " + all_digits(weight) + " from node " +
-       std::to_string(node) + " to node " + std::to_string(to) + ", but " +
-       all_digits(backward_weight) + " backwards; expected one weight, or Direction::kDirected");
+  // {} writes as few digits as tell a number from every other: 0.1 and 0.10000000000000002.
+  throw base::Error(
+      {.where = kFromEdges,
+       .what = fmt::format("edge {}: weight {} from node {} to node {}, but {} backwards", e,
+                           weight, node, to, backward_weight),
+       .hint = "expected one weight, or Direction::kDirected"});
 }
 
 // Union of the matrix and its transpose, which must agree where both have an entry.
@@ -201,8 +199,8 @@ Graph make_batch(std::span<const Graph> graphs) {
     entries += graph.num_entries();
   }
   if (nodes > kMaxNodes) {
-    throw std::invalid_argument("make_batch: expected at most " + std::to_string(kMaxNodes) +
-                                " nodes in all, got " + std::to_string(nodes));
+    throw std::invalid_argument(
+        fmt::format("make_batch: expected at most {} nodes in all, got {}", kMaxNodes, nodes));
   }
   auto data = std::make_shared<Graph::Data>();
   data->graph_ptr = {0};

@@ -24,8 +24,8 @@ class Graph {
   /// Checks and sorts. Repeated entries are merged by adding their weights if weights are given,
   /// and count once if not. Reading backwards (`kUndirected`) never doubles a self-loop, nor an
   /// edge that is listed in both directions with one weight.
-  /// Throws std::invalid_argument naming the offending edge (out of range, non-finite weight,
-  /// sizes that differ, two directions listed with different weights as undirected).
+  /// Throws base::Error naming the offending edge (out of range, non-finite weight, sizes that
+  /// differ, two directions listed with different weights as undirected: that one has a hint).
   static Graph from_edges(const EdgeList& edges, Direction direction = Direction::kUndirected);
 
   std::int64_t num_nodes() const;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -15,48 +16,36 @@
 namespace mpssm::graph {
 namespace {
 
-constexpr std::array<std::pair<GsoKind, std::string_view>, 7> kKindNames = {{
-    {GsoKind::kSymNormalized, "sym_normalized"},
-    {GsoKind::kSymNormalizedNoLoops, "sym_normalized_no_loops"},
-    {GsoKind::kRandomWalk, "random_walk"},
-    {GsoKind::kAdjacency, "adjacency"},
-    {GsoKind::kLaplacian, "laplacian"},
-    {GsoKind::kIdentity, "identity"},
-    {GsoKind::kCustom, "custom"},
-}};
-
 [[noreturn]] void fail(const char* function, const std::string& what) {
-  throw std::invalid_argument(std::string(function) + ": " + what);
+  throw std::invalid_argument(fmt::format("{}: {}", function, what));
 }
 
 void check_offsets(const char* function, const char* name, std::span<const std::int64_t> offsets,
                    std::int64_t last) {
-  const std::string prefix = "expected " + std::string(name);
+  const std::string prefix = fmt::format("expected {}", name);
   if (offsets.empty()) fail(function, prefix + " to start with 0, got an empty array");
   if (offsets.front() != 0) {
-    fail(function, prefix + " to start with 0, got " + std::to_string(offsets.front()));
+    fail(function, fmt::format("{} to start with 0, got {}", prefix, offsets.front()));
   }
   for (std::size_t i = 1; i < offsets.size(); ++i) {
     if (offsets[i] < offsets[i - 1]) {
-      fail(function, prefix + " to ascend, got " + std::to_string(offsets[i]) + " after " +
-                         std::to_string(offsets[i - 1]));
+      fail(function,
+           fmt::format("{} to ascend, got {} after {}", prefix, offsets[i], offsets[i - 1]));
     }
   }
   if (offsets.back() != last) {
-    fail(function, prefix + " to end with " + std::to_string(last) + ", got " +
-                       std::to_string(offsets.back()));
+    fail(function, fmt::format("{} to end with {}, got {}", prefix, last, offsets.back()));
   }
 }
 
 void check_values(const char* function, std::span<const double> values, std::size_t expected) {
   if (values.size() != expected) {
-    fail(function, "expected " + std::to_string(expected) + " values (one per column), got " +
-                       std::to_string(values.size()));
+    fail(function,
+         fmt::format("expected {} values (one per column), got {}", expected, values.size()));
   }
   for (std::size_t e = 0; e < values.size(); ++e) {
     if (std::isfinite(values[e])) continue;
-    fail(function,
-         "value " + std::to_string(e) + ": expected it finite, got " + std::to_string(values[e]));
+    fail(function, fmt::format("value {}: expected it finite, got {}", e, values[e]));
   }
 }
 
@@ -66,13 +55,12 @@ void check_row(const char* function, std::int64_t row, std::span<const std::int3
   std::int64_t previous = -1;
   for (const std::int32_t column : columns) {
     if (column < begin || column >= end) {
-      fail(function, "row " + std::to_string(row) + ": column " + std::to_string(column) +
-                         " out of range [" + std::to_string(begin) + ", " + std::to_string(end) +
-                         ")");
+      fail(function,
+           fmt::format("row {}: column {} out of range [{}, {})", row, column, begin, end));
     }
     if (column <= previous) {
-      fail(function, "row " + std::to_string(row) + ": expected columns that ascend, got " +
-                         std::to_string(column) + " after " + std::to_string(previous));
+      fail(function, fmt::format("row {}: expected columns that ascend, got {} after {}", row,
+                                 column, previous));
     }
     previous = column;
   }
@@ -211,8 +199,8 @@ Gso Gso::from_csr(std::vector<std::int64_t> row_ptr, std::vector<std::int32_t> c
   check_offsets(kName, "row_ptr", row_ptr, static_cast<std::int64_t>(col.size()));
   const auto num_nodes = static_cast<std::int64_t>(row_ptr.size()) - 1;
   if (num_nodes > std::numeric_limits<std::int32_t>::max()) {
-    fail(kName, "expected at most " + std::to_string(std::numeric_limits<std::int32_t>::max()) +
-                    " rows, got " + std::to_string(num_nodes));
+    fail(kName, fmt::format("expected at most {} rows, got {}",
+                            std::numeric_limits<std::int32_t>::max(), num_nodes));
   }
   check_values(kName, values, col.size());
   if (graph_ptr.empty()) graph_ptr = {0, num_nodes};
@@ -231,42 +219,62 @@ Gso Gso::from_csr(std::vector<std::int64_t> row_ptr, std::vector<std::int32_t> c
   data->graph_ptr = std::move(graph_ptr);
   data->kind = kind;
   Csr transposed = transpose(data->rows);
-  data->has_symmetric_pattern = has_same_pattern(data->rows, transposed);
-  data->is_symmetric = data->has_symmetric_pattern && data->rows.value == transposed.value;
-  if (!data->has_symmetric_pattern) {
+  const bool has_symmetric_pattern = has_same_pattern(data->rows, transposed);
+  const bool is_symmetric = has_symmetric_pattern && data->rows.value == transposed.value;
+  data->transposed.row_ptr.clear();
+  if (!has_symmetric_pattern) {
     data->transposed.row_ptr = std::move(transposed.row_ptr);
     data->transposed.col = std::move(transposed.col);
   }
-  if (!data->is_symmetric) {
+  if (!is_symmetric) {
     data->transposed.value = std::move(transposed.value);
     data->transposed_float = to_float(data->transposed.value);
   }
+  data->arrays = {.row_ptr = data->rows.row_ptr,
+                  .col = data->rows.col,
+                  .value = data->rows.value,
+                  .value_float = data->value_float,
+                  .transposed_row_ptr = data->transposed.row_ptr,
+                  .transposed_col = data->transposed.col,
+                  .transposed_value = data->transposed.value,
+                  .transposed_value_float = data->transposed_float,
+                  .graph_ptr = data->graph_ptr,
+                  .has_symmetric_pattern = has_symmetric_pattern,
+                  .is_symmetric = is_symmetric};
+  return Gso(std::move(data));
+}
+
+Gso Gso::borrow(const GsoArrays& arrays) {
+  auto data = std::make_shared<Data>();
+  data->arrays = arrays;
+  data->order.is_worth_looking = false;
   return Gso(std::move(data));
 }
 
 Gso Gso::with_values(std::span<const double> values) const {
-  check_values("Gso::with_values", values, data_->rows.col.size());
-  return from_csr(data_->rows.row_ptr, data_->rows.col, {values.begin(), values.end()},
-                  data_->graph_ptr, GsoKind::kCustom);
+  const GsoArrays& own = data_->arrays;
+  check_values("Gso::with_values", values, own.col.size());
+  return from_csr({own.row_ptr.begin(), own.row_ptr.end()}, {own.col.begin(), own.col.end()},
+                  {values.begin(), values.end()}, {own.graph_ptr.begin(), own.graph_ptr.end()},
+                  GsoKind::kCustom);
 }
 
 GsoKind Gso::kind() const { return data_->kind; }
-std::int64_t Gso::num_nodes() const { return data_->rows.num_rows(); }
-std::int64_t Gso::num_nonzeros() const { return static_cast<std::int64_t>(data_->rows.col.size()); }
-bool Gso::is_symmetric() const { return data_->is_symmetric; }
-std::span<const std::int64_t> Gso::row_ptr() const { return data_->rows.row_ptr; }
-std::span<const std::int32_t> Gso::col() const { return data_->rows.col; }
-std::span<const std::int64_t> Gso::graph_ptr() const { return data_->graph_ptr; }
-std::int64_t Gso::num_graphs() const {
-  return static_cast<std::int64_t>(data_->graph_ptr.size()) - 1;
-}
+const GsoArrays& Gso::arrays() const { return data_->arrays; }
+std::int64_t Gso::num_nodes() const { return std::ssize(data_->arrays.row_ptr) - 1; }
+std::int64_t Gso::num_nonzeros() const { return std::ssize(data_->arrays.col); }
+bool Gso::is_symmetric() const { return data_->arrays.is_symmetric; }
+std::span<const std::int64_t> Gso::row_ptr() const { return data_->arrays.row_ptr; }
+std::span<const std::int32_t> Gso::col() const { return data_->arrays.col; }
+std::span<const std::int64_t> Gso::graph_ptr() const { return data_->arrays.graph_ptr; }
+std::int64_t Gso::num_graphs() const { return std::ssize(data_->arrays.graph_ptr) - 1; }
 
 template <typename T>
 std::span<const T> Gso::values() const {
   if constexpr (std::is_same_v<T, double>) {
-    return data_->rows.value;
+    return data_->arrays.value;
   } else {
-    return data_->value_float;
+    return data_->arrays.value_float;
   }
 }
 
@@ -277,16 +285,17 @@ kernels::CsrView<T> Gso::view() const {
 
 template <typename T>
 kernels::CsrView<T> Gso::transpose_view() const {
+  const GsoArrays& own = data_->arrays;
   kernels::CsrView<T> result = view<T>();
-  if (!data_->has_symmetric_pattern) {
-    result.row_ptr = data_->transposed.row_ptr.data();
-    result.col = data_->transposed.col.data();
+  if (!own.has_symmetric_pattern) {
+    result.row_ptr = own.transposed_row_ptr.data();
+    result.col = own.transposed_col.data();
   }
-  if (!data_->is_symmetric) {
+  if (!own.is_symmetric) {
     if constexpr (std::is_same_v<T, double>) {
-      result.value = data_->transposed.value.data();
+      result.value = own.transposed_value.data();
     } else {
-      result.value = data_->transposed_float.data();
+      result.value = own.transposed_value_float.data();
     }
   }
   return result;
@@ -310,8 +319,8 @@ Gso select_graphs(const Gso& batch, std::span<const std::int64_t> graphs) {
   std::vector<std::int64_t> graph_ptr = {0};
   for (const std::int64_t g : graphs) {
     if (g < 0 || g >= batch.num_graphs()) {
-      throw std::out_of_range("select_graphs: expected graphs below " +
-                              std::to_string(batch.num_graphs()) + ", got " + std::to_string(g));
+      throw std::out_of_range(
+          fmt::format("select_graphs: expected graphs below {}, got {}", batch.num_graphs(), g));
     }
     const std::int64_t first = batch.graph_ptr()[g];
     const std::int64_t shift = graph_ptr.back() - first;
@@ -325,22 +334,6 @@ Gso select_graphs(const Gso& batch, std::span<const std::int64_t> graphs) {
   }
   return Gso::from_csr(std::move(part.row_ptr), std::move(part.col), std::move(part.value),
                        std::move(graph_ptr), batch.kind());
-}
-
-std::string_view to_string(GsoKind kind) {
-  for (const auto& [known, name] : kKindNames) {
-    if (known == kind) return name;
-  }
-  return "unknown";
-}
-
-GsoKind gso_kind_from_name(std::string_view name) {
-  std::string names;
-  for (const auto& [kind, known] : kKindNames) {
-    if (known == name) return kind;
-    names += (names.empty() ? "" : ", ") + std::string(known);
-  }
-  fail("gso_kind_from_name", "expected one of " + names + ", got '" + std::string(name) + "'");
 }
 
 }  // namespace mpssm::graph

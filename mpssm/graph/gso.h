@@ -8,12 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "mpssm/base/enum_table.h"
 #include "mpssm/graph/graph.h"
 #include "mpssm/kernels/csr_view.h"
 
 namespace mpssm::graph {
 
 struct EigenBasis;  // spectrum.h
+struct OrderCache;  // gso_data.h
 
 enum class GsoKind {
   kSymNormalized,         ///< D^-1/2 (M + loops) D^-1/2, the paper's operator
@@ -24,6 +26,23 @@ enum class GsoKind {
   kIdentity,              ///< I: the model is then an ordinary MIMO state-space model
   kCustom,                ///< values handed in by the caller
 };
+/// The kinds that have a recipe, by their names in configs and messages.
+inline constexpr base::EnumRow<GsoKind> kGsoKinds[] = {
+    {GsoKind::kSymNormalized, "sym_normalized"},
+    {GsoKind::kSymNormalizedNoLoops, "sym_normalized_no_loops"},
+    {GsoKind::kRandomWalk, "random_walk"},
+    {GsoKind::kAdjacency, "adjacency"},
+    {GsoKind::kLaplacian, "laplacian"},
+    {GsoKind::kIdentity, "identity"},
+};
+constexpr base::EnumTable<GsoKind> table_of(GsoKind) { return kGsoKinds; }
+constexpr std::string_view to_string(GsoKind kind) {
+  return kind == GsoKind::kCustom ? "custom" : table_of(kind).name(kind);
+}
+/// Throws std::invalid_argument listing the names.
+inline GsoKind gso_kind_from_name(std::string_view name) {
+  return table_of(GsoKind{}).from_name("gso_kind_from_name", name);
+}
 
 /// What happens to the diagonal in the kinds that add self-loops.
 enum class SelfLoops {
@@ -35,6 +54,22 @@ enum class SelfLoops {
 struct GsoOptions {
   GsoKind kind = GsoKind::kSymNormalized;
   SelfLoops self_loops = SelfLoops::kAddMissing;
+};
+
+/// The arrays of an operator, as spans. Of the transpose only what differs: no pattern if that is
+/// symmetric, no values if they are as well. Values of a precision nobody asks for may be missing.
+struct GsoArrays {
+  std::span<const std::int64_t> row_ptr = {};
+  std::span<const std::int32_t> col = {};
+  std::span<const double> value = {};
+  std::span<const float> value_float = {};
+  std::span<const std::int64_t> transposed_row_ptr = {};
+  std::span<const std::int32_t> transposed_col = {};
+  std::span<const double> transposed_value = {};
+  std::span<const float> transposed_value_float = {};
+  std::span<const std::int64_t> graph_ptr = {};
+  bool has_symmetric_pattern = true;
+  bool is_symmetric = true;
 };
 
 /// Sparse square operator with its transpose, immutable and cheap to copy. Values are kept in
@@ -51,11 +86,16 @@ class Gso {
                       std::vector<double> values, std::vector<std::int64_t> graph_ptr = {},
                       GsoKind kind = GsoKind::kCustom);
 
+  /// An operator on memory that the caller keeps as long as any copy lives. Costs no more than an
+  /// allocation: nothing is copied and nothing is checked, so the arrays must be an operator's own.
+  static Gso borrow(const GsoArrays& arrays);
+
   /// The same pattern with other values, in the order of col(); its kind is kCustom. Throws
   /// std::invalid_argument unless there is one finite value per column.
   Gso with_values(std::span<const double> values) const;
 
   GsoKind kind() const;
+  const GsoArrays& arrays() const;  ///< all that is kept
   std::int64_t num_nodes() const;
   std::int64_t num_nonzeros() const;
   bool is_symmetric() const;  ///< exactly, entry by entry
@@ -76,6 +116,7 @@ class Gso {
   struct Data;
   explicit Gso(std::shared_ptr<const Data> data);
   friend const EigenBasis& eigen_basis(const Gso& gso);
+  friend OrderCache& order_cache(const Gso& gso);
   std::shared_ptr<const Data> data_;
 };
 
@@ -86,10 +127,5 @@ Gso make_gso(const Graph& graph, const GsoOptions& options = {});
 /// The operator of some graphs of a batch, in the order given (a graph may come twice). Throws
 /// std::out_of_range if the batch has no such graph.
 Gso select_graphs(const Gso& batch, std::span<const std::int64_t> graphs);
-
-/// The name used in configs and messages ("sym_normalized", "random_walk", ...), and back.
-/// gso_kind_from_name throws std::invalid_argument listing the names it knows.
-std::string_view to_string(GsoKind kind);
-GsoKind gso_kind_from_name(std::string_view name);
 
 }  // namespace mpssm::graph

@@ -4,13 +4,30 @@
 
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <vector>
 
 #include "mpssm/graph/csr.h"
 #include "mpssm/graph/gso.h"
+#include "mpssm/graph/order.h"
 #include "mpssm/graph/spectrum.h"
 
 namespace mpssm::graph {
+
+/// What order.cpp found out about an operator, each at its first call.
+struct OrderCache {
+  template <typename T>
+  struct Rows {
+    std::once_flag once;
+    OrderedGso<T> ordered;
+  };
+  bool is_worth_looking = true;  ///< not for an operator that lives for one call
+  std::once_flag gain_once;
+  double gain = 0.0;
+  std::once_flag order_once;
+  NodeOrder order;
+  std::tuple<Rows<float>, Rows<double>> rows;
+};
 
 struct Gso::Data {
   Csr rows;
@@ -18,14 +35,15 @@ struct Gso::Data {
   // Only what differs from `rows` is kept: no pattern if it is symmetric, no values if they are.
   Csr transposed;
   std::vector<float> transposed_float;
-  bool has_symmetric_pattern = true;
-  bool is_symmetric = true;
   std::vector<std::int64_t> graph_ptr = {0, 0};
+  // What everybody reads: spans of the above, or of somebody else's memory (Gso::borrow).
+  GsoArrays arrays = {.row_ptr = rows.row_ptr, .graph_ptr = graph_ptr};
   GsoKind kind = GsoKind::kCustom;
 
   // Filled by eigen_basis() at its first call.
   mutable std::once_flag eigen_once;
   mutable std::unique_ptr<const EigenBasis> eigen_basis;
+  mutable OrderCache order;
 };
 
 }  // namespace mpssm::graph

@@ -6,12 +6,13 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 #include <iterator>
 #include <optional>
-#include <stdexcept>
 #include <system_error>
 #include <vector>
 
+#include "mpssm/base/error.h"
 #include "mpssm/graph/generators.h"
 
 namespace mpssm::graph {
@@ -122,9 +123,7 @@ std::string quoted(std::string_view text) {
   return out + (text.size() > kLongest ? "...'" : "'");
 }
 
-[[noreturn]] void fail(std::string_view spec, const std::string& what) {
-  throw std::invalid_argument("graph " + quoted(spec) + ": " + what);
-}
+std::string place_of(std::string_view spec) { return "graph " + quoted(spec); }
 
 std::string_view name_in(std::string_view spec) { return spec.substr(0, spec.find(':')); }
 
@@ -150,7 +149,7 @@ const Family* find_family(std::string_view name) {
   std::string list;
   for (const std::string_view known : names)
     list += (list.empty() ? "" : ", ") + std::string(known);
-  fail(spec, "expected one of " + list + "; got " + quoted(name));
+  throw base::Error(place_of(spec), fmt::format("expected one of {}; got {}", list, quoted(name)));
 }
 
 // All of `text` or nothing; overflow is nothing too.
@@ -215,20 +214,22 @@ Graph make_named(std::string_view spec, std::uint64_t seed) {
   const std::string_view text = is_bare ? family->text.defaults : spec.substr(name.size() + 1);
   const auto sizes = parse_sizes(family->text.sizes, text);
   if (!sizes) {
-    fail(spec, "expected " + family->text.pattern() + " as in " + family->text.example() +
-                   " with counts up to " + std::to_string(kMaxNamedSize) + ", got " + quoted(text));
+    throw base::Error(
+        {.where = place_of(spec),
+         .expected = fmt::format("{} as in {} with counts up to {}", family->text.pattern(),
+                                 family->text.example(), kMaxNamedSize),
+         .got = quoted(text)});
   }
   if (family->size(*sizes) > static_cast<double>(kMaxNamedSize)) {
-    fail(spec, "expected at most " + std::to_string(kMaxNamedSize) +
-                   " nodes and edges together, got more");
+    throw base::Error(
+        {.where = place_of(spec),
+         .expected = fmt::format("at most {} nodes and edges together", kMaxNamedSize),
+         .got = "more"});
   }
   try {
     return family->make(*sizes, seed);
-  } catch (const std::invalid_argument& error) {
-    // Without the name of the generator, which its caller did not write.
-    const std::string what = error.what();
-    const std::size_t colon = what.find(": ");
-    fail(spec, colon == std::string::npos ? what : what.substr(colon + 2));
+  } catch (const base::Error& error) {
+    throw error.at(place_of(spec));  // instead of the generator, which nobody asked for by name
   }
 }
 

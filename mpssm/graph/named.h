@@ -30,7 +30,7 @@ inline constexpr std::int64_t kMaxNamedSize = 100'000'000;
 bool is_named(std::string_view spec);
 
 /// `spec` is a family with or without sizes; `seed` matters to random families only. Throws
-/// std::invalid_argument in one line: unknown family (lists them, the likeliest first), sizes that
+/// base::Error in one line: unknown family (lists them, the likeliest first), sizes that
 /// do not have the pattern, that the generator refuses, or that pass kMaxNamedSize.
 Graph make_named(std::string_view spec, std::uint64_t seed = 0);
 

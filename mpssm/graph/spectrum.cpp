@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -16,6 +17,7 @@
 #include <Spectra/SymEigsSolver.h>
 #include <Spectra/Util/SimpleRandom.h>
 
+#include "mpssm/graph/breadth_first.h"
 #include "mpssm/graph/submatrix.h"
 
 namespace mpssm::graph {
@@ -287,23 +289,19 @@ PartExtremes part_extremes(const Csr& part, double tolerance) {
 
 // Connected parts of the nonzero pattern: finer than the graphs of a batch.
 Groups connected_parts(const kernels::CsrView<double>& matrix) {
-  std::vector<std::int32_t> part_of(matrix.num_rows, -1);
-  std::vector<std::int32_t> queue;
+  const auto neighbours = [&](std::int32_t i, const auto& visit) {
+    for (std::int64_t e = matrix.row_ptr[i]; e < matrix.row_ptr[i + 1]; ++e) {
+      if (matrix.value[e] != 0.0) visit(matrix.col[e]);
+    }
+  };
+  std::vector<std::int32_t> part_of(matrix.num_rows);
+  std::vector<std::int32_t> hops(matrix.num_rows, kUnreachable);
+  std::vector<std::int32_t> part;
   std::int32_t count = 0;
   for (std::int64_t start = 0; start < matrix.num_rows; ++start) {
-    if (part_of[start] >= 0) continue;
-    part_of[start] = count;
-    queue.assign(1, static_cast<std::int32_t>(start));
-    while (!queue.empty()) {
-      const std::int32_t i = queue.back();
-      queue.pop_back();
-      for (std::int64_t e = matrix.row_ptr[i]; e < matrix.row_ptr[i + 1]; ++e) {
-        const std::int32_t j = matrix.col[e];
-        if (matrix.value[e] == 0.0 || part_of[j] >= 0) continue;
-        part_of[j] = count;
-        queue.push_back(j);
-      }
-    }
+    if (hops[start] != kUnreachable) continue;
+    breadth_first(start, neighbours, hops, part);
+    for (const std::int32_t node : part) part_of[node] = count;
     ++count;
   }
   return Groups(std::move(part_of), count);
@@ -313,9 +311,10 @@ Groups connected_parts(const kernels::CsrView<double>& matrix) {
 
 SpectrumExtremes spectrum_extremes(const Gso& gso, double tolerance) {
   if (!gso.is_symmetric()) {
-    throw std::invalid_argument("spectrum_extremes: expected a symmetric operator, got a " +
-                                std::string(to_string(gso.kind())) +
-                                " operator that differs from its transpose");
+    throw std::invalid_argument(
+        fmt::format("spectrum_extremes: expected a symmetric operator, got a {} operator that "
+                    "differs from its transpose",
+                    to_string(gso.kind())));
   }
   if (gso.num_nodes() == 0) return {.converged = true};
   const Groups parts = connected_parts(gso.view<double>());

@@ -85,34 +85,38 @@ HWY_INLINE void drop_block(const T* x, T* y, std::int64_t count, std::uint32_t i
 }
 
 template <class T>
-HWY_INLINE void drop_range(const T* x, T* y, std::int64_t begin, std::int64_t end,
+HWY_INLINE void drop_range(const T* x, T* y, std::int64_t count, std::uint64_t first,
                            std::uint64_t seed, double probability) {
   constexpr double kHashes = 4294967296.0;
   const double threshold = std::round(probability * kHashes);
   if (threshold >= kHashes) {  // all dropped; does not fit 32 bits
-    std::fill(y + begin, y + end, T{0});
+    std::fill(y, y + count, T{0});
     return;
   }
   const T scale = static_cast<T>(1.0 / (1.0 - probability));
-  while (begin < end) {
-    const std::int64_t high = begin >> 32;
-    const std::int64_t stop = std::min(end, (high + 1) << 32);
-    const std::uint64_t keys = mix(mix(seed) ^ static_cast<std::uint64_t>(high));
+  while (count > 0) {
+    const std::uint64_t high = first >> 32;
+    const std::uint64_t left = ((high + 1) << 32) - first;  // that share the high half
+    const std::int64_t some = static_cast<std::uint64_t>(count) < left ? count : left;
+    const std::uint64_t keys = mix(mix(seed) ^ high);
     const Mask mask{static_cast<std::uint32_t>(keys), static_cast<std::uint32_t>(keys >> 32),
                     static_cast<std::uint32_t>(threshold)};
-    drop_block(x + begin, y + begin, stop - begin, static_cast<std::uint32_t>(begin), mask, scale);
-    begin = stop;
+    drop_block(x, y, some, static_cast<std::uint32_t>(first), mask, scale);
+    x += some;
+    y += some;
+    count -= some;
+    first += static_cast<std::uint64_t>(some);
   }
 }
 
-void DropoutFloat(const float* x, float* y, std::int64_t begin, std::int64_t end,
-                  std::uint64_t seed, double probability) {
-  drop_range(x, y, begin, end, seed, probability);
-}
-void DropoutDouble(const double* x, double* y, std::int64_t begin, std::int64_t end,
-                   std::uint64_t seed, double probability) {
-  drop_range(x, y, begin, end, seed, probability);
-}
+#define MPSSM_DEFINE(T, Name)                                                   \
+  void Dropout##Name(const T* x, T* y, std::int64_t count, std::uint64_t first, \
+                     std::uint64_t seed, double probability) {                  \
+    drop_range(x, y, count, first, seed, probability);                          \
+  }
+MPSSM_DEFINE(float, Float)
+MPSSM_DEFINE(double, Double)
+#undef MPSSM_DEFINE
 
 }  // namespace mpssm::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -124,14 +128,14 @@ HWY_EXPORT(DropoutFloat);
 HWY_EXPORT(DropoutDouble);
 
 template <>
-void dropout<float>(const float* x, float* y, std::int64_t begin, std::int64_t end,
+void dropout<float>(const float* x, float* y, std::int64_t count, std::uint64_t first,
                     std::uint64_t seed, double probability) noexcept {
-  HWY_DYNAMIC_DISPATCH(DropoutFloat)(x, y, begin, end, seed, probability);
+  HWY_DYNAMIC_DISPATCH(DropoutFloat)(x, y, count, first, seed, probability);
 }
 template <>
-void dropout<double>(const double* x, double* y, std::int64_t begin, std::int64_t end,
+void dropout<double>(const double* x, double* y, std::int64_t count, std::uint64_t first,
                      std::uint64_t seed, double probability) noexcept {
-  HWY_DYNAMIC_DISPATCH(DropoutDouble)(x, y, begin, end, seed, probability);
+  HWY_DYNAMIC_DISPATCH(DropoutDouble)(x, y, count, first, seed, probability);
 }
 
 }  // namespace mpssm::kernels

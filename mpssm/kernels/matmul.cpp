@@ -19,6 +19,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr int kRows = 6;
 // Rows that pass a panel before the next panel's turn: small enough for the second-level cache.
 inline constexpr std::int64_t kGroupRows = 96;
+// Columns of x in a block of the transposed product: eight where there are 32 registers, so that no
+// width of slices leaves a remainder.
+inline constexpr int kLeft = HWY_MAX_BYTES >= 64 ? 8 : kRows;
 // Rows of the transposed product that are summed in registers before they go to memory.
 inline constexpr std::int64_t kDepth = 96;
 
@@ -92,31 +95,56 @@ HWY_INLINE void matmul_rows(const MatmulArgs<T>& p, std::int64_t row_begin, std:
   }
 }
 
-/// sum[i .. i + kCount, j .. j + 16] += x' g over `rows` rows; x and g point at the first of them.
-template <typename T, int kCount>
-HWY_INLINE void transposed_tile(const T* HWY_RESTRICT x, std::int64_t x_lanes,
-                                const T* HWY_RESTRICT g, std::int64_t g_lanes, std::int64_t rows,
-                                T* sum, std::int64_t sum_stride) {
+/// sum[i .. i + kCount, j .. j + 16 kPanels] += x' g over `rows` rows; x and g point at the first
+/// of them, one g for each panel.
+template <typename T, int kCount, int kPanels>
+HWY_INLINE void transposed_tile(const T* HWY_RESTRICT x, std::int64_t x_lanes, const T* const* g_in,
+                                std::int64_t g_lanes, std::int64_t rows, T* sum,
+                                std::int64_t sum_stride) {
   using P = Panel<T>;
   const typename P::D d;
-  typename P::V total[kCount][P::kVectors];
+  constexpr int kAll = kPanels * P::kVectors;
+  const T* g[kPanels];
+  for (int panel = 0; panel < kPanels; ++panel) g[panel] = g_in[panel];
+  typename P::V total[kCount][kAll];
   for (int r = 0; r < kCount; ++r) {
-    for (int v = 0; v < P::kVectors; ++v) {
-      total[r][v] = hn::LoadU(d, sum + r * sum_stride + v * P::kWidth);
-    }
+    for (int v = 0; v < kAll; ++v) total[r][v] = hn::LoadU(d, sum + r * sum_stride + v * P::kWidth);
   }
-  for (std::int64_t row = 0; row < rows; ++row, x += x_lanes, g += g_lanes) {
-    typename P::V part[P::kVectors];
-    for (int v = 0; v < P::kVectors; ++v) part[v] = hn::LoadU(d, g + v * P::kWidth);
+  for (std::int64_t row = 0; row < rows; ++row, x += x_lanes) {
+    typename P::V part[kAll];
+    for (int panel = 0; panel < kPanels; ++panel) {
+      for (int v = 0; v < P::kVectors; ++v) {
+        part[panel * P::kVectors + v] = hn::LoadU(d, g[panel] + v * P::kWidth);
+      }
+      g[panel] += g_lanes;
+    }
     for (int r = 0; r < kCount; ++r) {
       const auto factor = hn::Set(d, x[r]);
-      for (int v = 0; v < P::kVectors; ++v) total[r][v] = hn::MulAdd(factor, part[v], total[r][v]);
+      for (int v = 0; v < kAll; ++v) total[r][v] = hn::MulAdd(factor, part[v], total[r][v]);
     }
   }
   for (int r = 0; r < kCount; ++r) {
-    for (int v = 0; v < P::kVectors; ++v) {
+    for (int v = 0; v < kAll; ++v) {
       hn::StoreU(total[r][v], d, sum + r * sum_stride + v * P::kWidth);
     }
+  }
+}
+
+/// All columns of a slice of x with kPanels panels of g.
+template <int kPanels, typename T>
+HWY_INLINE void transposed_slice(const T* x, std::int64_t lanes, const T* const* g,
+                                 std::int64_t g_lanes, std::int64_t rows, T* sum,
+                                 std::int64_t stride) {
+  std::int64_t i = 0;
+  for (; i + kLeft <= lanes; i += kLeft) {
+    transposed_tile<T, kLeft, kPanels>(x + i, lanes, g, g_lanes, rows, sum + i * stride, stride);
+  }
+  if (i + 4 <= lanes) {
+    transposed_tile<T, 4, kPanels>(x + i, lanes, g, g_lanes, rows, sum + i * stride, stride);
+    i += 4;
+  }
+  for (; i + 2 <= lanes; i += 2) {
+    transposed_tile<T, 2, kPanels>(x + i, lanes, g, g_lanes, rows, sum + i * stride, stride);
   }
 }
 
@@ -124,27 +152,61 @@ HWY_INLINE void transposed_tile(const T* HWY_RESTRICT x, std::int64_t x_lanes,
 template <typename T>
 HWY_INLINE void transposed_rows(const MatmulTransposedArgs<T>& p, std::int64_t row_begin,
                                 std::int64_t row_end) {
+  // Two panels at a time where that takes no more registers than there are.
+  constexpr int kPanels = HWY_MAX_BYTES >= 64 && Panel<T>::kVectors == 1 ? 2 : 1;
   const std::int64_t lanes = p.x_layout.lanes;
   const std::int64_t g_lanes = p.g_layout.lanes;
   for (std::int64_t begin = row_begin; begin < row_end; begin += kDepth) {
     const std::int64_t rows = std::min(kDepth, row_end - begin);
     for (std::int64_t i_slice = 0; i_slice < p.left / lanes; ++i_slice) {
       const T* x = p.x + i_slice * p.x_layout.slice_stride + begin * lanes;
-      for (std::int64_t j = 0; j < p.right; j += kPanelColumns) {
-        const T* g = p.g + j / g_lanes * p.g_layout.slice_stride + begin * g_lanes + j % g_lanes;
-        T* sum = p.sum + i_slice * lanes * p.right + j;
-        std::int64_t i = 0;
-        for (; i + kRows <= lanes; i += kRows) {
-          transposed_tile<T, kRows>(x + i, lanes, g, g_lanes, rows, sum + i * p.right, p.right);
-        }
-        for (; i + 2 <= lanes; i += 2) {
-          transposed_tile<T, 2>(x + i, lanes, g, g_lanes, rows, sum + i * p.right, p.right);
-        }
+      T* sum = p.sum + i_slice * lanes * p.right;
+      const auto panel_at = [&](std::int64_t j) {
+        return p.g + j / g_lanes * p.g_layout.slice_stride + begin * g_lanes + j % g_lanes;
+      };
+      std::int64_t j = 0;
+      for (; j + kPanels * kPanelColumns <= p.right; j += kPanels * kPanelColumns) {
+        const T* g[kPanels];
+        for (int panel = 0; panel < kPanels; ++panel)
+          g[panel] = panel_at(j + panel * kPanelColumns);
+        transposed_slice<kPanels>(x, lanes, g, g_lanes, rows, sum + j, p.right);
+      }
+      if (j < p.right) {
+        const T* g = panel_at(j);
+        transposed_slice<1>(x, lanes, &g, g_lanes, rows, sum + j, p.right);
       }
     }
   }
 }
 
+/// Vectors, because the compiler cannot know that x and slices do not overlap: copied number by
+/// number this took a third of a product of 64 columns.
+template <typename T>
+HWY_INLINE void pack_all(const T* HWY_RESTRICT x, std::int64_t rows, std::int64_t width,
+                         T* HWY_RESTRICT slices) {
+  using P = Panel<T>;
+  const typename P::D d;
+  for (std::int64_t row = 0; row < rows; ++row, x += width) {
+    T* to = slices + row * kPanelColumns;
+    std::int64_t begin = 0;
+    for (; begin + kPanelColumns <= width; begin += kPanelColumns, to += rows * kPanelColumns) {
+      for (int v = 0; v < P::kVectors; ++v) {
+        hn::StoreU(hn::LoadU(d, x + begin + v * P::kWidth), d, to + v * P::kWidth);
+      }
+    }
+    if (begin == width) continue;
+    for (std::int64_t j = 0; j < kPanelColumns; ++j) {
+      to[j] = begin + j < width ? x[begin + j] : T{0};
+    }
+  }
+}
+
+void PackRowsFloat(const float* x, std::int64_t rows, std::int64_t width, float* slices) {
+  pack_all(x, rows, width, slices);
+}
+void PackRowsDouble(const double* x, std::int64_t rows, std::int64_t width, double* slices) {
+  pack_all(x, rows, width, slices);
+}
 void MatmulFloat(const MatmulArgs<float>& p, std::int64_t b, std::int64_t e) {
   matmul_rows(p, b, e);
 }
@@ -168,6 +230,8 @@ HWY_EXPORT(MatmulFloat);
 HWY_EXPORT(MatmulDouble);
 HWY_EXPORT(TransposedFloat);
 HWY_EXPORT(TransposedDouble);
+HWY_EXPORT(PackRowsFloat);
+HWY_EXPORT(PackRowsDouble);
 
 template <typename T>
 void pack_matrix(Transpose transpose, const T* w, std::int64_t inner, std::int64_t columns,
@@ -189,23 +253,12 @@ template void pack_matrix<float>(Transpose, const float*, std::int64_t, std::int
 template void pack_matrix<double>(Transpose, const double*, std::int64_t, std::int64_t,
                                   double*) noexcept;
 
-template <std::int64_t kLanes, typename T>
-void pack_rows(const T* x, std::int64_t rows, std::int64_t width, T* slices) noexcept {
-  for (std::int64_t row = 0; row < rows; ++row, x += width) {
-    T* to = slices + row * kLanes;
-    std::int64_t begin = 0;
-    for (; begin + kLanes <= width; begin += kLanes, to += rows * kLanes) {
-      for (std::int64_t j = 0; j < kLanes; ++j) to[j] = x[begin + j];  // a few vectors
-    }
-    if (begin == width) continue;
-    for (std::int64_t j = 0; j < kLanes; ++j) to[j] = begin + j < width ? x[begin + j] : T{0};
-  }
+void pack_rows(const float* x, std::int64_t rows, std::int64_t width, float* slices) noexcept {
+  HWY_DYNAMIC_DISPATCH(PackRowsFloat)(x, rows, width, slices);
 }
-template void pack_rows<kLeftLanes>(const float*, std::int64_t, std::int64_t, float*) noexcept;
-template void pack_rows<kLeftLanes>(const double*, std::int64_t, std::int64_t, double*) noexcept;
-template void pack_rows<kRightLanes>(const float*, std::int64_t, std::int64_t, float*) noexcept;
-template void pack_rows<kRightLanes>(const double*, std::int64_t, std::int64_t, double*) noexcept;
-
+void pack_rows(const double* x, std::int64_t rows, std::int64_t width, double* slices) noexcept {
+  HWY_DYNAMIC_DISPATCH(PackRowsDouble)(x, rows, width, slices);
+}
 void matmul(const MatmulArgs<float>& args, std::int64_t row_begin, std::int64_t row_end) noexcept {
   HWY_DYNAMIC_DISPATCH(MatmulFloat)(args, row_begin, row_end);
 }

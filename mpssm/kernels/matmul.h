@@ -67,13 +67,9 @@ void matmul_transposed(const MatmulTransposedArgs<float>& args, std::int64_t row
 void matmul_transposed(const MatmulTransposedArgs<double>& args, std::int64_t row_begin,
                        std::int64_t row_end) noexcept;
 
-/// Lanes of the slices that matmul_transposed likes best for the x and the g of row-major tensors.
-inline constexpr std::int64_t kLeftLanes = 12;
-inline constexpr std::int64_t kRightLanes = kPanelColumns;
-
-/// Copies `rows` rows of a row-major x [rows, width] into slices of kLanes (kLeftLanes or
-/// kRightLanes) numbers, zeros beyond `width`: [slices][rows][kLanes].
-template <std::int64_t kLanes, typename T>
-void pack_rows(const T* x, std::int64_t rows, std::int64_t width, T* slices) noexcept;
+/// Copies `rows` rows of a row-major x [rows, width] into the slices that matmul_transposed likes
+/// best, zeros beyond `width`: [slices][rows][kPanelColumns].
+void pack_rows(const float* x, std::int64_t rows, std::int64_t width, float* slices) noexcept;
+void pack_rows(const double* x, std::int64_t rows, std::int64_t width, double* slices) noexcept;
 
 }  // namespace mpssm::kernels

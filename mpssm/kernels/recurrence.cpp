@@ -158,15 +158,28 @@ HWY_INLINE void adjoint_lanes(const SliceAdjointStep<T>& p) {
   }
 }
 
+/// Where row `row` of a copy comes from, and a word to the cache about a later one.
+template <typename T>
+HWY_INLINE const T* source_row(const T* source, std::int64_t stride, std::int64_t rows,
+                               const std::int32_t* order, std::int64_t row) {
+  if (order == nullptr) return source + row * stride;
+  const T* ahead = source + order[std::min(row + kPrefetchEntries, rows - 1)] * stride;
+  hwy::Prefetch(ahead);
+  hwy::Prefetch(ahead + 64 / sizeof(T));
+  return source + order[row] * stride;
+}
+
 template <typename T, std::int64_t kLanes>
-HWY_INLINE void pack_full(const T* source, std::int64_t stride, std::int64_t rows, T* slice) {
+HWY_INLINE void pack_full(const T* source, std::int64_t stride, std::int64_t rows, T* slice,
+                          const std::int32_t* order) {
   using R = Row<T, kLanes>;
   const typename R::D d;
   for (std::int64_t row = 0; row < rows; ++row) {
+    const T* from = source_row(source, stride, rows, order, row);
     for (int v = 0; v < R::kHalf; ++v) {
       typename R::V re;
       typename R::V im;
-      hn::LoadInterleaved2(d, source + row * stride + 2 * v * R::kWidth, re, im);
+      hn::LoadInterleaved2(d, from + 2 * v * R::kWidth, re, im);
       hn::StoreU(re, d, slice + row * kLanes + v * R::kWidth);
       hn::StoreU(im, d, slice + row * kLanes + kLanes / 2 + v * R::kWidth);
     }
@@ -174,41 +187,43 @@ HWY_INLINE void pack_full(const T* source, std::int64_t stride, std::int64_t row
 }
 
 template <typename T, std::int64_t kLanes>
-HWY_INLINE void unpack_full(const T* slice, std::int64_t rows, T* target, std::int64_t stride) {
+HWY_INLINE void unpack_full(const T* slice, std::int64_t rows, T* target, std::int64_t stride,
+                            const std::int32_t* order) {
   using R = Row<T, kLanes>;
   const typename R::D d;
   for (std::int64_t row = 0; row < rows; ++row) {
+    const T* from = source_row(slice, kLanes, rows, order, row);
     for (int v = 0; v < R::kHalf; ++v) {
-      const auto re = hn::LoadU(d, slice + row * kLanes + v * R::kWidth);
-      const auto im = hn::LoadU(d, slice + row * kLanes + kLanes / 2 + v * R::kWidth);
+      const auto re = hn::LoadU(d, from + v * R::kWidth);
+      const auto im = hn::LoadU(d, from + kLanes / 2 + v * R::kWidth);
       hn::StoreInterleaved2(re, im, d, target + row * stride + 2 * v * R::kWidth);
     }
   }
 }
 
 // One exported function per type; the number of lanes becomes a constant here.
-#define MPSSM_DEFINE_BY_LANES(T, Name)                                                         \
-  void Step##Name(const SliceStep<T>& p) {                                                     \
-    if (p.lanes == 8) return step_lanes<T, 8>(p);                                              \
-    if (p.lanes == 16) return step_lanes<T, 16>(p);                                            \
-    if constexpr (kMaxSliceLanes<T> == 32) step_lanes<T, 32>(p);                               \
-  }                                                                                            \
-  void Adjoint##Name(const SliceAdjointStep<T>& p) {                                           \
-    if (p.lanes == 8) return adjoint_lanes<T, 8>(p);                                           \
-    if (p.lanes == 16) return adjoint_lanes<T, 16>(p);                                         \
-    if constexpr (kMaxSliceLanes<T> == 32) adjoint_lanes<T, 32>(p);                            \
-  }                                                                                            \
-  void Pack##Name(const T* source, std::int64_t stride, std::int64_t rows, std::int64_t lanes, \
-                  T* slice) {                                                                  \
-    if (lanes == 8) return pack_full<T, 8>(source, stride, rows, slice);                       \
-    if (lanes == 16) return pack_full<T, 16>(source, stride, rows, slice);                     \
-    if constexpr (kMaxSliceLanes<T> == 32) pack_full<T, 32>(source, stride, rows, slice);      \
-  }                                                                                            \
-  void Unpack##Name(const T* slice, std::int64_t rows, std::int64_t lanes, T* target,          \
-                    std::int64_t stride) {                                                     \
-    if (lanes == 8) return unpack_full<T, 8>(slice, rows, target, stride);                     \
-    if (lanes == 16) return unpack_full<T, 16>(slice, rows, target, stride);                   \
-    if constexpr (kMaxSliceLanes<T> == 32) unpack_full<T, 32>(slice, rows, target, stride);    \
+#define MPSSM_DEFINE_BY_LANES(T, Name)                                                             \
+  void Step##Name(const SliceStep<T>& p) {                                                         \
+    if (p.lanes == 8) return step_lanes<T, 8>(p);                                                  \
+    if (p.lanes == 16) return step_lanes<T, 16>(p);                                                \
+    if constexpr (kMaxSliceLanes<T> == 32) step_lanes<T, 32>(p);                                   \
+  }                                                                                                \
+  void Adjoint##Name(const SliceAdjointStep<T>& p) {                                               \
+    if (p.lanes == 8) return adjoint_lanes<T, 8>(p);                                               \
+    if (p.lanes == 16) return adjoint_lanes<T, 16>(p);                                             \
+    if constexpr (kMaxSliceLanes<T> == 32) adjoint_lanes<T, 32>(p);                                \
+  }                                                                                                \
+  void Pack##Name(const T* source, std::int64_t stride, std::int64_t rows, std::int64_t lanes,     \
+                  T* slice, const std::int32_t* order) {                                           \
+    if (lanes == 8) return pack_full<T, 8>(source, stride, rows, slice, order);                    \
+    if (lanes == 16) return pack_full<T, 16>(source, stride, rows, slice, order);                  \
+    if constexpr (kMaxSliceLanes<T> == 32) pack_full<T, 32>(source, stride, rows, slice, order);   \
+  }                                                                                                \
+  void Unpack##Name(const T* slice, std::int64_t rows, std::int64_t lanes, T* target,              \
+                    std::int64_t stride, const std::int32_t* order) {                              \
+    if (lanes == 8) return unpack_full<T, 8>(slice, rows, target, stride, order);                  \
+    if (lanes == 16) return unpack_full<T, 16>(slice, rows, target, stride, order);                \
+    if constexpr (kMaxSliceLanes<T> == 32) unpack_full<T, 32>(slice, rows, target, stride, order); \
   }
 MPSSM_DEFINE_BY_LANES(float, Float)
 MPSSM_DEFINE_BY_LANES(double, Double)
@@ -249,18 +264,19 @@ std::int64_t slot(SliceLayout layout, std::int64_t j, std::int64_t lanes) {
 
 template <typename T>
 void pack_slice(SliceLayout layout, const T* source, std::int64_t stride, std::int64_t rows,
-                std::int64_t width, std::int64_t lanes, T* slice) noexcept {
+                std::int64_t width, std::int64_t lanes, T* slice,
+                const std::int32_t* order) noexcept {
   if (width == lanes && layout == SliceLayout::kComplex) {
     if constexpr (sizeof(T) == sizeof(float)) {
-      HWY_DYNAMIC_DISPATCH(PackFloat)(source, stride, rows, lanes, slice);
+      HWY_DYNAMIC_DISPATCH(PackFloat)(source, stride, rows, lanes, slice, order);
     } else {
-      HWY_DYNAMIC_DISPATCH(PackDouble)(source, stride, rows, lanes, slice);
+      HWY_DYNAMIC_DISPATCH(PackDouble)(source, stride, rows, lanes, slice, order);
     }
     return;
   }
   for (std::int64_t row = 0; row < rows; ++row) {
     T* to = slice + row * lanes;
-    const T* from = source + row * stride;
+    const T* from = HWY_STATIC_DISPATCH(source_row)(source, stride, rows, order, row);
     if (width < lanes) std::fill(to, to + lanes, T{0});
     if (layout == SliceLayout::kReal) {
       std::copy(from, from + width, to);
@@ -272,17 +288,18 @@ void pack_slice(SliceLayout layout, const T* source, std::int64_t stride, std::i
 
 template <typename T>
 void unpack_slice(SliceLayout layout, const T* slice, std::int64_t rows, std::int64_t width,
-                  std::int64_t lanes, T* target, std::int64_t stride) noexcept {
+                  std::int64_t lanes, T* target, std::int64_t stride,
+                  const std::int32_t* order) noexcept {
   if (width == lanes && layout == SliceLayout::kComplex) {
     if constexpr (sizeof(T) == sizeof(float)) {
-      HWY_DYNAMIC_DISPATCH(UnpackFloat)(slice, rows, lanes, target, stride);
+      HWY_DYNAMIC_DISPATCH(UnpackFloat)(slice, rows, lanes, target, stride, order);
     } else {
-      HWY_DYNAMIC_DISPATCH(UnpackDouble)(slice, rows, lanes, target, stride);
+      HWY_DYNAMIC_DISPATCH(UnpackDouble)(slice, rows, lanes, target, stride, order);
     }
     return;
   }
   for (std::int64_t row = 0; row < rows; ++row) {
-    const T* from = slice + row * lanes;
+    const T* from = HWY_STATIC_DISPATCH(source_row)(slice, lanes, rows, order, row);
     T* to = target + row * stride;
     if (layout == SliceLayout::kReal) {
       std::copy(from, from + width, to);
@@ -292,14 +309,14 @@ void unpack_slice(SliceLayout layout, const T* slice, std::int64_t rows, std::in
   }
 }
 
-template void pack_slice<float>(SliceLayout, const float*, std::int64_t, std::int64_t, std::int64_t,
-                                std::int64_t, float*) noexcept;
-template void pack_slice<double>(SliceLayout, const double*, std::int64_t, std::int64_t,
-                                 std::int64_t, std::int64_t, double*) noexcept;
-template void unpack_slice<float>(SliceLayout, const float*, std::int64_t, std::int64_t,
-                                  std::int64_t, float*, std::int64_t) noexcept;
-template void unpack_slice<double>(SliceLayout, const double*, std::int64_t, std::int64_t,
-                                   std::int64_t, double*, std::int64_t) noexcept;
+#define MPSSM_INSTANTIATE(T)                                                                     \
+  template void pack_slice<T>(SliceLayout, const T*, std::int64_t, std::int64_t, std::int64_t,   \
+                              std::int64_t, T*, const std::int32_t*) noexcept;                   \
+  template void unpack_slice<T>(SliceLayout, const T*, std::int64_t, std::int64_t, std::int64_t, \
+                                T*, std::int64_t, const std::int32_t*) noexcept;
+MPSSM_INSTANTIATE(float)
+MPSSM_INSTANTIATE(double)
+#undef MPSSM_INSTANTIATE
 
 }  // namespace mpssm::kernels
 #endif  // HWY_ONCE

@@ -22,15 +22,19 @@ inline constexpr std::int64_t kMaxSliceLanes = 128 / static_cast<std::int64_t>(s
 enum class SliceLayout { kReal, kComplex };
 
 /// Copies `width` <= lanes numbers of each of `rows` rows, `stride` apart, into a slice; the rest
-/// of the lanes become zero. For kComplex `width` is even and pairs are taken apart.
+/// of the lanes become zero. For kComplex `width` is even and pairs are taken apart. With `order`,
+/// row i of the slice is row order[i] of the source.
 template <typename T>
 void pack_slice(SliceLayout layout, const T* source, std::int64_t stride, std::int64_t rows,
-                std::int64_t width, std::int64_t lanes, T* slice) noexcept;
+                std::int64_t width, std::int64_t lanes, T* slice,
+                const std::int32_t* order = nullptr) noexcept;
 
-/// The way back: the first `width` numbers of each row.
+/// The way back: the first `width` numbers of each row. With `order`, row i of the target is row
+/// order[i] of the slice.
 template <typename T>
 void unpack_slice(SliceLayout layout, const T* slice, std::int64_t rows, std::int64_t width,
-                  std::int64_t lanes, T* target, std::int64_t stride) noexcept;
+                  std::int64_t lanes, T* target, std::int64_t stride,
+                  const std::int32_t* order = nullptr) noexcept;
 
 /// One step, y = sigma * (A x) + add, all rows.
 template <typename T>

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Traffic: width * (nonzeros reads + rows writes); 2 flops per number read, so the speed is that of
-// the cache level x sits in. Eight vector accumulators cover a tile of the row: enough to hide the
-// latency of the multiply-add, few enough to stay in registers next to the broadcast entry.
+// the cache level x sits in. As much of a row as registers hold is summed in one pass over its
+// entries; rows of entries to come are prefetched, because the columns of a graph are as good as
+// random and the hardware cannot guess.
 #include "mpssm/kernels/spmm.h"
+
+#include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpssm/kernels/spmm.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
@@ -13,59 +17,111 @@ HWY_BEFORE_NAMESPACE();
 namespace mpssm::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Columns [begin, begin + kVectors * lanes) of one row.
-template <int kVectors, class D, typename T = hn::TFromD<D>>
-HWY_INLINE void row_tile(D d, const SpmmArgs<T>& p, std::int64_t row, std::int64_t begin) {
+inline constexpr std::int64_t kLine = 64;  // bytes of a cache line
+// Accumulators of a tile: half of the registers.
+inline constexpr int kMaxVectors = HWY_MAX_BYTES >= 64 ? 16 : 8;
+// Rows that go through all tiles of a width that takes several.
+inline constexpr std::int64_t kBlockRows = 256;
+
+/// Entries ahead of the one in use whose row is asked for: about as many lines as one core can have
+/// in flight, and less than the first cache holds.
+constexpr std::int64_t prefetch_entries(std::int64_t lines) { return lines > 8 ? 8 : 16; }
+
+/// Columns [begin, begin + kVectors * lanes) of rows [row_begin, row_end).
+template <int kVectors, bool kStream, class D, typename T = hn::TFromD<D>>
+HWY_NOINLINE void tile(D d, const SpmmArgs<T>& p, std::int64_t begin, std::int64_t row_begin,
+                       std::int64_t row_end) {
+  constexpr std::int64_t kLineLanes = kLine / static_cast<std::int64_t>(sizeof(T));
+  constexpr std::int64_t kLines =
+      (kVectors * static_cast<std::int64_t>(hn::MaxLanes(D())) + kLineLanes - 1) / kLineLanes;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const T* HWY_RESTRICT x = p.x + begin;
-  hn::Vec<D> sum[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    sum[v] = p.add == nullptr ? hn::Zero(d)
-                              : hn::LoadU(d, p.add + row * p.add_stride + begin + v * lanes);
-  }
-  for (std::int64_t e = p.a.row_ptr[row]; e < p.a.row_ptr[row + 1]; ++e) {
-    const T* HWY_RESTRICT source = x + p.a.col[e] * p.x_stride;
-    const auto entry = hn::Set(d, p.a.value[e]);
+  // Locals, because a store of a vector may for all the compiler knows write to p.
+  const T* HWY_RESTRICT const x = p.x + begin;
+  const std::int64_t x_stride = p.x_stride;
+  const std::int64_t* HWY_RESTRICT const row_ptr = p.a.row_ptr;
+  const std::int32_t* HWY_RESTRICT const col = p.a.col;
+  const T* HWY_RESTRICT const value = p.a.value;
+  const T* const add = p.add == nullptr ? nullptr : p.add + begin;
+  const std::int64_t add_stride = p.add_stride;
+  T* const y = p.y + begin;
+  const std::int64_t y_stride = p.y_stride;
+  const std::int64_t last_entry = row_ptr[p.a.num_rows] - 1;
+  std::int64_t e = row_ptr[row_begin];
+  for (std::int64_t row = row_begin; row < row_end; ++row) {
+    hn::Vec<D> sum[kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      sum[v] = hn::MulAdd(entry, hn::LoadU(d, source + v * lanes), sum[v]);
+      sum[v] = add == nullptr ? hn::Zero(d) : hn::LoadU(d, add + row * add_stride + v * lanes);
+    }
+    for (const std::int64_t end = row_ptr[row + 1]; e < end; ++e) {
+      const std::int64_t later = std::min(e + prefetch_entries(kLines), last_entry);
+      const T* ahead = x + col[later] * x_stride;
+      for (std::int64_t line = 0; line < kLines; ++line) hwy::Prefetch(ahead + line * kLineLanes);
+      const T* HWY_RESTRICT source = x + col[e] * x_stride;
+      const auto entry = hn::Set(d, value[e]);
+      for (int v = 0; v < kVectors; ++v) {
+        sum[v] = hn::MulAdd(entry, hn::LoadU(d, source + v * lanes), sum[v]);
+      }
+    }
+    T* const target = y + row * y_stride;
+    for (int v = 0; v < kVectors; ++v) {
+      if constexpr (kStream) {
+        hn::Stream(sum[v], d, target + v * lanes);
+      } else {
+        hn::StoreU(sum[v], d, target + v * lanes);
+      }
     }
   }
-  T* HWY_RESTRICT y = p.y + row * p.y_stride + begin;
-  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, y + v * lanes);
 }
 
-/// Whatever is left of a row after the tiles, in halving vector sizes: no masked loads, no reads
-/// past the end.
+/// What is left of the rows after tiles of 2 * kVectors, in halving tiles. Returns its end.
+template <int kVectors, bool kStream, class D, typename T = hn::TFromD<D>>
+HWY_INLINE std::int64_t tiles(D d, const SpmmArgs<T>& p, std::int64_t begin, std::int64_t row_begin,
+                              std::int64_t row_end) {
+  const std::int64_t columns = kVectors * static_cast<std::int64_t>(hn::Lanes(d));
+  for (; begin + columns <= p.width; begin += columns) {
+    tile<kVectors, kStream>(d, p, begin, row_begin, row_end);
+  }
+  if constexpr (kVectors > 1) {
+    if (begin < p.width) return tiles<kVectors / 2, kStream>(d, p, begin, row_begin, row_end);
+  }
+  return begin;
+}
+
+/// Columns too few for a vector, in halving vector sizes: no masked loads, no reads past the end.
 template <std::size_t kLanes, typename T>
-HWY_INLINE void row_tail(const SpmmArgs<T>& p, std::int64_t row, std::int64_t begin) {
+HWY_INLINE void tail(const SpmmArgs<T>& p, std::int64_t begin, std::int64_t row_begin,
+                     std::int64_t row_end) {
   const hn::CappedTag<T, kLanes> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  while (p.width - begin >= lanes) {
-    row_tile<1>(d, p, row, begin);
-    begin += lanes;
-  }
+  begin = tiles<1, false>(d, p, begin, row_begin, row_end);
   if constexpr (kLanes > 1) {
-    if (begin < p.width) row_tail<kLanes / 2>(p, row, begin);
+    if (begin < p.width) tail<kLanes / 2>(p, begin, row_begin, row_end);
   }
+}
+
+/// Whole lines alone can be written past the cache.
+template <typename T>
+bool has_whole_lines(const SpmmArgs<T>& p) {
+  const auto bytes = [](std::int64_t count) {
+    return count * static_cast<std::int64_t>(sizeof(T));
+  };
+  return reinterpret_cast<std::uintptr_t>(p.y) % kLine == 0 && bytes(p.y_stride) % kLine == 0 &&
+         bytes(p.width) % kLine == 0;
 }
 
 template <typename T>
 HWY_INLINE void spmm_rows(const SpmmArgs<T>& p, std::int64_t row_begin, std::int64_t row_end) {
   const hn::ScalableTag<T> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
-    std::int64_t begin = 0;
-    for (; begin + 8 * lanes <= p.width; begin += 8 * lanes) row_tile<8>(d, p, row, begin);
-    if (begin + 4 * lanes <= p.width) {
-      row_tile<4>(d, p, row, begin);
-      begin += 4 * lanes;
+  const bool streams = p.stream && has_whole_lines(p);
+  for (std::int64_t row = row_begin; row < row_end; row += kBlockRows) {
+    const std::int64_t end = std::min(row_end, row + kBlockRows);
+    if (streams) {
+      tiles<kMaxVectors, true>(d, p, 0, row, end);
+    } else {
+      const std::int64_t begin = tiles<kMaxVectors, false>(d, p, 0, row, end);
+      if (begin < p.width) tail<HWY_LANES(T)>(p, begin, row, end);
     }
-    if (begin + 2 * lanes <= p.width) {
-      row_tile<2>(d, p, row, begin);
-      begin += 2 * lanes;
-    }
-    if (begin < p.width) row_tail<HWY_LANES(T)>(p, row, begin);
   }
+  if (streams) hwy::FlushStream();
 }
 
 template <typename T>

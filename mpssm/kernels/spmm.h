@@ -20,6 +20,7 @@ struct SpmmArgs {
   T* y = nullptr;
   std::int64_t y_stride = 0;
   std::int64_t width = 0;
+  bool stream = false;  // y past the cache, if its rows are whole cache lines: for a y too large
 };
 
 /// Rows [row_begin, row_end) of y. Each number is summed in the order of its row's entries, so the

@@ -14,9 +14,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "mpssm/base/random.h"
 #include "mpssm/graph/distances.h"
 #include "mpssm/graph/generators.h"
-#include "mpssm/graph/random.h"
 
 namespace mpssm::graph {
 namespace {
@@ -119,7 +119,7 @@ void check_graph(const Graph& graph) {
 
 // Undirected, sparse enough to fall apart, with self-loops and pairs that are listed again.
 Graph random_graph(std::int64_t num_nodes, std::int64_t num_edges, std::uint64_t seed) {
-  Random random(seed);
+  base::Random random(seed);
   EdgeList edges{.num_nodes = num_nodes};
   for (std::int64_t e = 0; e < num_edges; ++e) {
     edges.src.push_back(random.below(num_nodes));

@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "mpssm/base/error.h"
 #include "mpssm/graph/distances.h"
 
 namespace mpssm::graph {
@@ -244,7 +245,7 @@ TEST(Generators, DependOnTheSeedAlone) {
 
 TEST(Generators, RefuseSizesThatMakeNoSense) {
   const auto expect_error = [](const std::function<void()>& call, const std::string& message) {
-    EXPECT_THAT(call, ThrowsMessage<std::invalid_argument>(StrEq(message)));
+    EXPECT_THAT(call, ThrowsMessage<base::Error>(StrEq(message)));
   };
   const std::string nodes = "expected num_nodes in [1, 2147483647], got 0";
   expect_error([] { make_path(0); }, "make_path: " + nodes);

@@ -151,29 +151,29 @@ TEST(Graph, CopiesShareTheirArrays) {
 
 TEST(Graph, RefusesBadEdgeListsByName) {
   const auto read = [](EdgeList edges) { return [=] { Graph::from_edges(edges); }; };
-  EXPECT_THAT(read({.num_nodes = 9, .src = {0, 9}, .dst = {1, 1}, .weight = {}}),
-              ThrowsMessage<std::invalid_argument>(
-                  StrEq("Graph::from_edges: edge 1: node 9 out of range [0, 9)")));
-  EXPECT_THAT(read({.num_nodes = 9, .src = {0}, .dst = {-1}, .weight = {}}),
-              ThrowsMessage<std::invalid_argument>(
-                  StrEq("Graph::from_edges: edge 0: node -1 out of range [0, 9)")));
+  EXPECT_THAT(
+      read({.num_nodes = 9, .src = {0, 9}, .dst = {1, 1}, .weight = {}}),
+      ThrowsMessage<base::Error>(StrEq("Graph::from_edges: edge 1: node 9 out of range [0, 9)")));
+  EXPECT_THAT(
+      read({.num_nodes = 9, .src = {0}, .dst = {-1}, .weight = {}}),
+      ThrowsMessage<base::Error>(StrEq("Graph::from_edges: edge 0: node -1 out of range [0, 9)")));
   EXPECT_THAT(read({.num_nodes = 2, .src = {0, 1}, .dst = {1}, .weight = {}}),
-              ThrowsMessage<std::invalid_argument>(
+              ThrowsMessage<base::Error>(
                   StrEq("Graph::from_edges: expected dst of size 2 (the size of src), got 1")));
   EXPECT_THAT(read({.num_nodes = 2, .src = {0}, .dst = {1}, .weight = {1.0, 2.0}}),
-              ThrowsMessage<std::invalid_argument>(
+              ThrowsMessage<base::Error>(
                   StrEq("Graph::from_edges: expected weight of size 1 (the size of src), got 2")));
   EXPECT_THAT(read({.num_nodes = 2,
                     .src = {0},
                     .dst = {1},
                     .weight = {std::numeric_limits<double>::infinity()}}),
-              ThrowsMessage<std::invalid_argument>(
+              ThrowsMessage<base::Error>(
                   StrEq("Graph::from_edges: edge 0: expected a finite weight, got inf")));
   EXPECT_THAT(read({.num_nodes = -1}),
-              ThrowsMessage<std::invalid_argument>(
+              ThrowsMessage<base::Error>(
                   StrEq("Graph::from_edges: expected num_nodes in [0, 2147483647], got -1")));
   EXPECT_THAT(read({.num_nodes = std::int64_t{1} << 31}),
-              ThrowsMessage<std::invalid_argument>(StrEq(
+              ThrowsMessage<base::Error>(StrEq(
                   "Graph::from_edges: expected num_nodes in [0, 2147483647], got 2147483648")));
 }
 
@@ -186,7 +186,7 @@ TEST(Graph, RefusesTwoWeightsForOneUndirectedEdge) {
   conflict.dst.push_back(0);
   conflict.weight.push_back(5.0);
   EXPECT_THAT([&] { Graph::from_edges(conflict); },
-              ThrowsMessage<std::invalid_argument>(
+              ThrowsMessage<base::Error>(
                   StrEq("Graph::from_edges: edge 3: weight 5 from node 1 to node 0, but 1 "
                         "backwards; expected one weight, or Direction::kDirected")));
   EXPECT_NO_THROW(Graph::from_edges(conflict, Direction::kDirected));

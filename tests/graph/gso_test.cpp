@@ -303,7 +303,8 @@ TEST(Gso, KindsHaveNames) {
               ThrowsMessage<std::invalid_argument>(
                   StrEq("gso_kind_from_name: expected one of sym_normalized, "
                         "sym_normalized_no_loops, random_walk, adjacency, laplacian, identity, "
-                        "custom, got 'gcn'")));
+                        "got 'gcn'")));
+  EXPECT_EQ(to_string(GsoKind::kCustom), "custom");
 }
 
 TEST(Gso, CustomHasNoRecipe) {
@@ -337,6 +338,23 @@ TEST(Gso, RefusesBadRowsByName) {
                "row 0: expected columns that ascend, got 1 after 1");
   expect_error({0, 1, 1}, {1}, {1.0}, {0, 1, 2}, "row 0: column 1 out of range [0, 1)");
   expect_error({0, 0, 0}, {}, {}, {0, 1}, "expected graph_ptr to end with 2, got 1");
+}
+
+TEST(Gso, BorrowedMemoryIsReadInPlace) {
+  for (const Graph& graph : {directed_graph(4), weighted_graph(5)}) {
+    for (const GsoKind kind : {GsoKind::kSymNormalized, GsoKind::kRandomWalk}) {
+      const Gso owner = make_gso(graph, {.kind = kind});
+      const Gso borrowed = Gso::borrow(owner.arrays());
+      EXPECT_EQ(borrowed.view<double>().value, owner.view<double>().value);
+      EXPECT_EQ(borrowed.view<float>().col, owner.view<float>().col);
+      EXPECT_EQ(borrowed.transpose_view<float>().row_ptr, owner.transpose_view<float>().row_ptr);
+      EXPECT_EQ(borrowed.transpose_view<float>().value, owner.transpose_view<float>().value);
+      EXPECT_EQ(borrowed.num_nodes(), owner.num_nodes());
+      EXPECT_EQ(borrowed.num_nonzeros(), owner.num_nonzeros());
+      EXPECT_EQ(borrowed.num_graphs(), 1);
+      EXPECT_EQ(borrowed.is_symmetric(), owner.is_symmetric());
+    }
+  }
 }
 
 }  // namespace

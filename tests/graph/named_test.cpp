@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "mpssm/base/error.h"
 #include "mpssm/graph/generators.h"
 
 namespace mpssm::graph {
@@ -33,7 +34,7 @@ bool same(const Graph& a, const Graph& b) {
 std::string complaint(std::string_view spec) {
   try {
     make_named(spec);
-  } catch (const std::invalid_argument& error) {
+  } catch (const base::Error& error) {
     std::string what = error.what();
     EXPECT_TRUE(std::ranges::all_of(what, [](char c) { return c >= ' ' && c <= '~'; })) << what;
     EXPECT_LT(what.size(), 400u);

@@ -33,7 +33,7 @@ constexpr double kDense = 1e-12;
 // Iterations stop at a residual of 1e-10; values are better than that by its square, at best.
 constexpr double kIterative = 1e-10;
 
-std::vector<Graph> sample_graphs() {
+std::vector<Graph> sample_spectra() {
   return {make_path(1),
           make_path(7),
           make_ring(8),
@@ -64,7 +64,7 @@ Gso adjacency(const EdgeList& edges) {
 
 // T2: the spectrum lies in [-1 + 2 / (d_max + 1), 1], and 1 has one eigenvector per component.
 TEST(Spectrum, OfTheDefaultOperatorObeysTheTheory) {
-  for (const Graph& graph : sample_graphs()) {
+  for (const Graph& graph : sample_spectra()) {
     const Gso gso = make_gso(graph);
     std::int64_t max_degree = 0;
     std::vector<double> root(graph.num_nodes());
@@ -87,7 +87,7 @@ TEST(Spectrum, OfTheDefaultOperatorObeysTheTheory) {
 }
 
 TEST(Spectrum, ExtremesAreThoseOfTheEigenbasis) {
-  for (const Graph& graph : sample_graphs()) {
+  for (const Graph& graph : sample_spectra()) {
     for (const GsoKind kind : {GsoKind::kSymNormalized, GsoKind::kAdjacency, GsoKind::kLaplacian}) {
       const Gso gso = make_gso(graph, {.kind = kind});
       std::vector<double> values = eigen_basis(gso).eigenvalues;
@@ -323,7 +323,7 @@ TEST(SpectralRadius, IsTheLargestOverStronglyConnectedParts) {
 }
 
 TEST(EigenBasis, IsOrthogonalAndRebuildsTheOperator) {
-  std::vector<Graph> graphs = sample_graphs();
+  std::vector<Graph> graphs = sample_spectra();
   graphs.push_back(make_batch(graphs));
   for (const Graph& graph : graphs) {
     const Gso gso = make_gso(graph, {.kind = GsoKind::kLaplacian});

@@ -22,7 +22,7 @@ constexpr double kSigmas = 5.0;
 template <typename T = float>
 std::vector<T> dropped_ones(std::int64_t count, std::uint64_t seed, double probability) {
   std::vector<T> out(static_cast<std::size_t>(count), T{1});
-  dropout<T>(out.data(), out.data(), 0, count, seed, probability);
+  dropout<T>(out.data(), out.data(), count, 0, seed, probability);
   return out;
 }
 
@@ -58,7 +58,7 @@ TYPED_TEST(DropoutKernel, ScalesWhatItKeeps) {
   for_every_target([] {
     const std::vector<T> x = TestFixture::ramp(1003);
     std::vector<T> y(x.size());
-    dropout<T>(x.data(), y.data(), 0, 1003, 1, 0.3);
+    dropout<T>(x.data(), y.data(), 1003, 0, 1, 0.3);
     std::int64_t kept = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
       if (y[i] == T{0}) continue;
@@ -76,11 +76,12 @@ TYPED_TEST(DropoutKernel, IsTheSameHoweverCut) {
   for_every_target([] {
     const std::vector<T> x = TestFixture::ramp(300);
     std::vector<T> whole(x.size());
-    dropout<T>(x.data(), whole.data(), 0, 300, 7, 0.5);
+    dropout<T>(x.data(), whole.data(), 300, 0, 7, 0.5);
     for (const std::int64_t step : {1, 2, 3, 5, 8, 13, 33, 299}) {
       std::vector<T> parts(x.size());
       for (std::int64_t begin = 0; begin < 300; begin += step) {
-        dropout<T>(x.data(), parts.data(), begin, std::min<std::int64_t>(begin + step, 300), 7,
+        dropout<T>(x.data() + begin, parts.data() + begin,
+                   std::min<std::int64_t>(step, 300 - begin), static_cast<std::uint64_t>(begin), 7,
                    0.5);
       }
       ASSERT_EQ(parts, whole) << "step " << step;
@@ -94,7 +95,7 @@ TYPED_TEST(DropoutKernel, TouchesNothingOutsideTheRange) {
     for (std::int64_t end = 5; end < 45; ++end) {
       const std::vector<T> x(50, T{1});
       std::vector<T> y(50, T{7});
-      dropout<T>(x.data(), y.data(), 5, end, 1, 0.5);
+      dropout<T>(x.data() + 5, y.data() + 5, end - 5, 5, 1, 0.5);
       for (std::int64_t i = 0; i < 50; ++i) ASSERT_EQ(y[i] == T{7}, i < 5 || i >= end);
     }
   });
@@ -105,8 +106,8 @@ TYPED_TEST(DropoutKernel, WorksInPlace) {
   const std::vector<T> x = TestFixture::ramp(101);
   std::vector<T> apart(x.size());
   std::vector<T> in_place = x;
-  dropout<T>(x.data(), apart.data(), 0, 101, 3, 0.4);
-  dropout<T>(in_place.data(), in_place.data(), 0, 101, 3, 0.4);
+  dropout<T>(x.data(), apart.data(), 101, 0, 3, 0.4);
+  dropout<T>(in_place.data(), in_place.data(), 101, 0, 3, 0.4);
   EXPECT_EQ(in_place, apart);
 }
 
@@ -116,7 +117,7 @@ TYPED_TEST(DropoutKernel, OfProbabilityZeroIsTheIdentity) {
     std::vector<T> x = TestFixture::ramp(77);
     x[3] = std::numeric_limits<T>::infinity();
     std::vector<T> y(x.size());
-    dropout<T>(x.data(), y.data(), 0, 77, 5, 0.0);
+    dropout<T>(x.data(), y.data(), 77, 0, 5, 0.0);
     EXPECT_EQ(y, x);
   });
 }
@@ -138,7 +139,7 @@ TYPED_TEST(DropoutKernel, DropsNanAndInfinityToZero) {
     for (const T odd :
          {std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN(), T{-1}}) {
       std::vector<T> y(200, odd);
-      dropout<T>(y.data(), y.data(), 0, 200, 9, 0.5);
+      dropout<T>(y.data(), y.data(), 200, 0, 9, 0.5);
       for (std::size_t i = 0; i < y.size(); ++i) {
         ASSERT_EQ(y[i] == T{0} && !std::signbit(y[i]), ones[i] == T{0});
       }
@@ -149,12 +150,12 @@ TYPED_TEST(DropoutKernel, DropsNanAndInfinityToZero) {
 // The array would have 16 GB: only its end exists.
 TYPED_TEST(DropoutKernel, GoesOnBeyond32Bits) {
   using T = TypeParam;
-  constexpr std::int64_t kBoundary = std::int64_t{1} << 32;
-  const auto around = [](std::int64_t middle, std::int64_t cut) {
+  constexpr std::uint64_t kBoundary = std::uint64_t{1} << 32;
+  const auto around = [](std::uint64_t middle, std::int64_t cut) {
     std::vector<T> out(400, T{1});
-    T* const origin = out.data() - (middle - 200);
-    dropout<T>(origin, origin, middle - 200, middle + cut, 1, 0.5);
-    dropout<T>(origin, origin, middle + cut, middle + 200, 1, 0.5);
+    T* const rest = out.data() + 200 + cut;
+    dropout<T>(out.data(), out.data(), 200 + cut, middle - 200, 1, 0.5);
+    dropout<T>(rest, rest, 200 - cut, middle + static_cast<std::uint64_t>(cut), 1, 0.5);
     return out;
   };
   const std::vector<T> expected = around(kBoundary, 0);

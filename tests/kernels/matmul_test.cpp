@@ -2,6 +2,7 @@
 #include "mpssm/kernels/matmul.h"
 
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -70,32 +71,37 @@ TYPED_TEST(Matmul, InSlicesEqualsThePlainLoop) {
   });
 }
 
+// Slices of x that end in every kind of remainder; an odd number of panels of g, too.
 TYPED_TEST(Matmul, TransposedEqualsThePlainLoop) {
   using T = TypeParam;
   for_every_target([&] {
-    for (const std::int64_t lanes : {16, 32}) {
+    for (const auto& [lanes, g_lanes] : {std::pair{16, 16}, {32, 32}, {22, 16}, {2, 32}}) {
       const std::int64_t rows = 211;
       const Layout layout{lanes, rows * lanes};
-      const std::int64_t width = 2 * lanes;
-      const auto x = this->random(rows * width);
-      const auto g = this->random(rows * width);
-      std::vector<T> sum(static_cast<std::size_t>(width * width), T{1});
+      const Layout g_layout{g_lanes, rows * g_lanes};
+      const std::int64_t left = 2 * lanes;
+      const std::int64_t right = 3 * g_lanes;
+      const auto x = this->random(rows * left);
+      const auto g = this->random(rows * right);
+      std::vector<T> sum(static_cast<std::size_t>(left * right), T{1});
       MatmulTransposedArgs<T> args;
-      args.left = args.right = width;
-      args.x_layout = args.g_layout = layout;
+      args.left = left;
+      args.right = right;
+      args.x_layout = layout;
+      args.g_layout = g_layout;
       args.x = x.data();
       args.g = g.data();
       args.sum = sum.data();
       matmul_transposed(args, 0, 100);
       matmul_transposed(args, 100, rows);
-      for (std::int64_t i = 0; i < width; ++i) {
-        for (std::int64_t j = 0; j < width; ++j) {
+      for (std::int64_t i = 0; i < left; ++i) {
+        for (std::int64_t j = 0; j < right; ++j) {
           double expected = 1.0;
           for (std::int64_t row = 0; row < rows; ++row) {
             expected +=
-                static_cast<double>(this->at(x, layout, row, i)) * this->at(g, layout, row, j);
+                static_cast<double>(this->at(x, layout, row, i)) * this->at(g, g_layout, row, j);
           }
-          ASSERT_NEAR(sum[i * width + j], expected, 10 * this->kTolerance);
+          ASSERT_NEAR(sum[i * right + j], expected, 10 * this->kTolerance);
         }
       }
     }
@@ -114,17 +120,17 @@ TYPED_TEST(Matmul, TransposedOfPackedRowsEqualsThePlainLoop) {
           const auto x = this->random(rows * left);
           const auto g = this->random(rows * right);
           MatmulTransposedArgs<T> args;
-          args.left = whole(left, kLeftLanes);
-          args.right = whole(right, kRightLanes);
+          args.left = whole(left, kPanelColumns);
+          args.right = whole(right, kPanelColumns);
           std::vector<T> packed_x(static_cast<std::size_t>(rows * args.left), T{7});
           std::vector<T> packed_g(static_cast<std::size_t>(rows * args.right), T{7});
           std::vector<T> sum(static_cast<std::size_t>(args.left * args.right));
-          pack_rows<kLeftLanes>(x.data(), rows, left, packed_x.data());
-          pack_rows<kRightLanes>(g.data(), rows, right, packed_g.data());
+          pack_rows(x.data(), rows, left, packed_x.data());
+          pack_rows(g.data(), rows, right, packed_g.data());
           args.x = packed_x.data();
-          args.x_layout = {kLeftLanes, rows * kLeftLanes};
+          args.x_layout = {kPanelColumns, rows * kPanelColumns};
           args.g = packed_g.data();
-          args.g_layout = {kRightLanes, rows * kRightLanes};
+          args.g_layout = {kPanelColumns, rows * kPanelColumns};
           args.sum = sum.data();
           matmul_transposed(args, 0, rows);
           for (std::int64_t i = 0; i < args.left; ++i) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/kernels/spmm.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <random>
 #include <vector>
 
@@ -35,7 +37,7 @@ TYPED_TEST_SUITE(SpmmKernel, Reals);
 TYPED_TEST(SpmmKernel, EqualsThePlainLoopForEveryWidth) {
   using T = TypeParam;
   for_every_target([&] {
-    for (const std::int64_t width : {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 71, 128}) {
+    for (const std::int64_t width : {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 71, 128, 300}) {
       const std::int64_t n = this->gso_.num_nodes();
       const std::int64_t stride = width + 2;
       const auto x = this->random(n * stride);
@@ -66,6 +68,68 @@ TYPED_TEST(SpmmKernel, EqualsThePlainLoopForEveryWidth) {
         }
       }
     }
+  });
+}
+
+// Accumulators cover a tile of the row and several tiles a wide one: the same numbers, to the bit,
+// for every cut into ranges of rows, and whether the result goes through the cache or past it.
+TYPED_TEST(SpmmKernel, SameBitsForEveryRangeAndPastTheCache) {
+  using T = TypeParam;
+  const graph::Gso gso = graph::make_gso(graph::make_barabasi_albert(700, 3, 1));
+  const std::int64_t n = gso.num_nodes();
+  for_every_target([&] {
+    // Whole lines, whole lines in three tiles, and rows that end inside a line.
+    for (const std::int64_t width : {16, 304, 37}) {
+      const auto x = this->random(n * width);
+      // Lines are counted from the start of memory, so y has to begin with one.
+      constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+      std::vector<T> memory(static_cast<std::size_t>(n * width + 2 * kLine), T{7});
+      const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+      T* const aligned = memory.data() + (64 - address % 64) % 64 / sizeof(T);
+      SpmmArgs<T> args;
+      args.a = gso.template view<T>();
+      args.x = x.data();
+      args.x_stride = args.y_stride = args.width = width;
+      std::vector<T> whole(x.size());
+      args.y = whole.data();
+      spmm(args, 0, n);
+      for (const bool stream : {false, true}) {
+        for (const std::int64_t shift : {0, 1}) {  // 1: no row is whole lines
+          std::fill(memory.begin(), memory.end(), T{7});
+          args.stream = stream;
+          args.y = aligned + shift;
+          for (std::int64_t row = 0; row < n; row += 77) {
+            spmm(args, row, std::min(n, row + 77));
+          }
+          ASSERT_TRUE(std::equal(whole.begin(), whole.end(), args.y)) << width << stream << shift;
+          ASSERT_EQ(args.y[n * width], T{7});
+        }
+      }
+    }
+  });
+}
+
+// A prefetch may look past the entries of a range, never past those of the matrix.
+TYPED_TEST(SpmmKernel, RowsWithoutEntriesAreTheirAddend) {
+  using T = TypeParam;
+  const std::vector<std::int64_t> row_ptr = {0, 0, 1, 1};
+  const std::vector<std::int32_t> col = {2};
+  const std::vector<T> value = {T{2}};
+  const std::vector<T> x = {T{1}, T{2}, T{3}};
+  const std::vector<T> add = {T{5}, T{6}, T{7}};
+  for_every_target([&] {
+    std::vector<T> y(3, T{-1});
+    SpmmArgs<T> args;
+    args.a = {3, row_ptr.data(), col.data(), value.data()};
+    args.x = x.data();
+    args.add = add.data();
+    args.y = y.data();
+    args.x_stride = args.add_stride = args.y_stride = args.width = 1;
+    spmm(args, 0, 3);
+    EXPECT_EQ(y, (std::vector<T>{T{5}, T{12}, T{7}}));
+    args.add = nullptr;
+    spmm(args, 0, 3);
+    EXPECT_EQ(y, (std::vector<T>{T{0}, T{6}, T{0}}));
   });
 }
 

@@ -249,7 +249,8 @@ TYPED_TEST(Threads, ShareTheNumbersOfDropout) {
   const auto x = this->random(kRows * kWidth);
   expect_same_bits<T>(kRows * kWidth, kRows * kWidth,
                       [&](T* y, std::int64_t begin, std::int64_t end) {
-                        dropout(x.data(), y, begin, end, 7, 0.25);
+                        dropout(x.data() + begin, y + begin, end - begin,
+                                static_cast<std::uint64_t>(begin), 7, 0.25);
                       });
 }
 

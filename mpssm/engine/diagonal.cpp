@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT
+// Plan diagonal. With W = diag(sigma) channels never mix, so each slice of channels goes through
+// all steps by itself, in cache, and is written back once.
+//
+// Backward, with P(0) = G and Q(i) = A' P(i-1), P(i) = conj(sigma) Q(i):
+//   the gradient of C(T-i) is P(i), that of sigma is sum_i i <Q(i), C(T-i)>,
+// because X(T) = sum_i sigma^i A^i C(T-i) and d sigma^i = i sigma^(i-1). One product with A' per
+// step gives both, and no state is ever stored: memory does not depend on T for constant input.
+// When every output has a gradient, P takes G(t) in at each step and the stored outputs take the
+// place of C.
+#include <algorithm>
+
+#include "mpssm/engine/plans.h"
+#include "mpssm/engine/slice_operator.h"
+#include "mpssm/engine/tasks.h"
+#include "mpssm/kernels/recurrence.h"
+
+namespace mpssm::engine {
+namespace {
+
+using kernels::SliceLayout;
+
+/// How the channels of a problem are cut into slices. Results do not depend on it.
+struct Slicing {
+  std::int64_t lanes = 0;
+  std::int64_t count = 0;
+
+  template <typename T>
+  static Slicing make(const RecurrenceShape& shape, std::int64_t workers) {
+    Slicing slicing;
+    slicing.lanes = kernels::kMaxSliceLanes<T>;
+    const auto count_with = [&](std::int64_t lanes) {
+      return (shape.channels + lanes - 1) / lanes;
+    };
+    // Narrower slices where a full one would be mostly padding or would leave workers idle.
+    while (slicing.lanes > kernels::kMinSliceLanes &&
+           (slicing.lanes / 2 >= shape.channels ||
+            shape.batch * count_with(slicing.lanes) < workers)) {
+      slicing.lanes /= 2;
+    }
+    slicing.count = count_with(slicing.lanes);
+    return slicing;
+  }
+
+  std::int64_t half() const { return count * lanes / 2; }  ///< complex channels, padding included
+};
+
+/// sigma spread over slices: [count][lanes / 2], zero in the padding.
+template <typename T>
+void spread_sigma(const T* sigma, std::int64_t channels, const Slicing& slicing, T* re, T* im) {
+  std::fill(re, re + slicing.half(), T{0});
+  std::fill(im, im + slicing.half(), T{0});
+  for (std::int64_t c = 0; c < channels / 2; ++c) {
+    re[c] = sigma[2 * c];
+    im[c] = sigma[2 * c + 1];
+  }
+}
+
+/// Where a slice of [B, N, C] or [B, T, N, C] begins, and how wide it is.
+template <typename T>
+class SliceView {
+ public:
+  SliceView(const RecurrenceShape& shape, const SliceOperator<T>& op, const Slicing& slicing,
+            std::int64_t task)
+      : shape_(shape),
+        op_(op),
+        lanes_(slicing.lanes),
+        batch_(task / slicing.count),
+        begin_((task % slicing.count) * slicing.lanes),
+        width_(std::min(slicing.lanes, shape.channels - begin_)) {}
+
+  void pack(const T* data, T* slice) const { pack_at(data, batch_ * shape_.block(), slice); }
+  void pack(const T* data, std::int64_t t, T* slice) const { pack_at(data, block_at(t), slice); }
+  void unpack(const T* slice, T* data) const { unpack_at(slice, data, batch_ * shape_.block()); }
+  void unpack(const T* slice, T* data, std::int64_t t) const {
+    unpack_at(slice, data, block_at(t));
+  }
+
+  std::int64_t channel_begin() const { return begin_ / 2; }  ///< complex
+  std::int64_t size() const { return shape_.num_nodes() * lanes_; }
+
+ private:
+  std::int64_t block_at(std::int64_t t) const {
+    return (batch_ * shape_.num_steps + t) * shape_.block();
+  }
+  void pack_at(const T* data, std::int64_t block, T* slice) const {
+    kernels::pack_slice(SliceLayout::kComplex, data + block + begin_, shape_.channels,
+                        shape_.num_nodes(), width_, lanes_, slice, op_.node);
+  }
+  void unpack_at(const T* slice, T* data, std::int64_t block) const {
+    kernels::unpack_slice(SliceLayout::kComplex, slice, shape_.num_nodes(), width_, lanes_,
+                          data + block + begin_, shape_.channels, op_.place);
+  }
+
+  const RecurrenceShape& shape_;
+  const SliceOperator<T>& op_;
+  std::int64_t lanes_;
+  std::int64_t batch_;
+  std::int64_t begin_;
+  std::int64_t width_;
+};
+
+std::int64_t work_of(const RecurrenceShape& shape) {
+  return shape.batch * shape.num_steps * shape.channels *
+         (shape.gso.num_nonzeros() + shape.num_nodes());
+}
+
+constexpr std::int64_t kForwardSlices = 3;
+constexpr std::int64_t kBackwardSlices = 5;
+
+/// What both passes need: sigma by slices, and slices for every worker.
+template <typename T>
+struct Buffers {
+  Slicing slicing;
+  T* sigma_re;
+  T* sigma_im;
+  T* slices;        // [workers][slices_each][N][lanes]
+  double* grad_re;  // of sigma: one row of lanes / 2 per task
+  double* grad_im;
+  std::int64_t worker_stride;
+
+  Buffers(const RecurrenceCall& call, std::int64_t workers, std::int64_t slices_each,
+          Workspace& workspace)
+      : slicing(Slicing::make<T>(call.shape, workers)) {
+    const bool grad_sigma = slices_each == kBackwardSlices && call.wanted.w_state;
+    const std::int64_t sums = grad_sigma ? call.shape.batch * slicing.half() : 0;
+    sigma_re = workspace.take<T>(slicing.half());
+    sigma_im = workspace.take<T>(slicing.half());
+    grad_re = workspace.take<double>(sums);
+    grad_im = workspace.take<double>(sums);
+    worker_stride = slices_each * call.shape.num_nodes() * slicing.lanes;
+    const bool shared = worth_sharing(call.shape.batch * slicing.count, work_of(call.shape));
+    slices = workspace.take<T>((shared ? workers : 1) * worker_stride);
+  }
+};
+
+template <typename T>
+struct ForwardBuffers : Buffers<T> {
+  ForwardBuffers(const RecurrenceCall& call, std::int64_t workers, Workspace& workspace)
+      : Buffers<T>(call, workers, kForwardSlices, workspace) {}
+};
+template <typename T>
+struct BackwardBuffers : Buffers<T> {
+  BackwardBuffers(const RecurrenceCall& call, std::int64_t workers, Workspace& workspace)
+      : Buffers<T>(call, workers, kBackwardSlices, workspace) {}
+};
+
+RecurrenceReads reads(const RecurrenceCall& call) {
+  return {.input = call.wanted.w_state && !call.shape.all_outputs(),
+          .initial = call.wanted.w_state,
+          .output = call.wanted.w_state && call.shape.all_outputs()};
+}
+
+template <typename T>
+bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* output, T* /*saved*/,
+                 Workspace& workspace, const Executor& executor) {
+  const RecurrenceShape& shape = call.shape;
+  const ForwardBuffers<T> buffers(call, executor.workers(), workspace);
+  const Slicing& slicing = buffers.slicing;
+  spread_sigma(in.w_state, shape.channels, slicing, buffers.sigma_re, buffers.sigma_im);
+  const SliceOperator<T> op(shape);
+
+  run_tasks(executor, shape.batch * slicing.count, work_of(shape),
+            [&](std::int64_t task, std::int64_t worker) {
+              const SliceView<T> view(shape, op, slicing, task);
+              T* const mine = buffers.slices + worker * buffers.worker_stride;
+              T* const c = mine;
+              T* const states[2] = {mine + view.size(), mine + 2 * view.size()};
+
+              kernels::SliceStep<T> step;
+              step.a = op.a;
+              step.lanes = slicing.lanes;
+              step.sigma_re = buffers.sigma_re + view.channel_begin();
+              step.sigma_im = buffers.sigma_im + view.channel_begin();
+              const T* x = nullptr;  // X(t)
+              if (in.initial != nullptr) {
+                view.pack(in.initial, states[0]);
+                x = states[0];
+              }
+              if (!shape.temporal) view.pack(in.input, c);
+              for (std::int64_t t = 0; t < shape.num_steps; ++t) {
+                // Without X(0) the first state is C(1) itself, packed into a buffer that later
+                // steps leave alone for as long as it is read.
+                T* const next = x == states[0] ? states[1] : states[0];
+                if (x == nullptr) {
+                  if (shape.temporal) view.pack(in.input, t, next);
+                  x = shape.temporal ? next : c;
+                } else {
+                  if (shape.temporal) view.pack(in.input, t, c);
+                  step.x = x;
+                  step.add = c;
+                  step.y = next;
+                  kernels::slice_step(step);
+                  x = next;
+                }
+                if (shape.all_outputs()) view.unpack(x, output, t);
+              }
+              if (!shape.all_outputs()) view.unpack(x, output);
+            });
+  return true;
+}
+
+/// Takes one slice through all steps, backwards.
+template <typename T>
+void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, const T* grad,
+                    const RecurrenceGradients<T>& out, const Buffers<T>& buffers,
+                    const SliceOperator<T>& op, std::int64_t task, std::int64_t worker) {
+  const RecurrenceShape& shape = call.shape;
+  const bool wants_sigma = out.w_state != nullptr;
+  // What sigma's gradient is multiplied with: the stored outputs, or the input.
+  const T* const history = shape.all_outputs() ? kept.output : kept.inputs.input;
+  const SliceView<T> view(shape, op, buffers.slicing, task);
+  T* const mine = buffers.slices + worker * buffers.worker_stride;
+  T* const states[2] = {mine, mine + view.size()};
+  T* const total = mine + 2 * view.size();
+  T* const other = mine + 3 * view.size();
+  T* const add = mine + 4 * view.size();
+
+  kernels::SliceAdjointStep<T> step;
+  step.a_transposed = op.a_transposed;
+  step.lanes = buffers.slicing.lanes;
+  step.sigma_re = buffers.sigma_re + view.channel_begin();
+  step.sigma_im = buffers.sigma_im + view.channel_begin();
+  if (wants_sigma) {
+    step.grad_re = buffers.grad_re + task * step.lanes / 2;
+    step.grad_im = buffers.grad_im + task * step.lanes / 2;
+  }
+
+  T* p = states[0];
+  if (shape.all_outputs()) {
+    view.pack(grad, shape.num_steps - 1, p);
+  } else {
+    view.pack(grad, p);
+  }
+  if (shape.temporal) {
+    if (out.input != nullptr) view.unpack(p, out.input, shape.num_steps - 1);
+  } else {
+    std::copy(p, p + view.size(), total);
+    // For kLast the partner of every step is the same C.
+    if (wants_sigma && !shape.all_outputs()) view.pack(history, other);
+  }
+  // The step from X(0) matters only if there is one.
+  const bool through_initial = out.initial != nullptr || (wants_sigma && call.has_initial);
+  // t counts the states X(t) that the gradient arrives at; t = 0 is the initial one.
+  for (std::int64_t t = shape.num_steps - 1; t >= (through_initial ? 0 : 1); --t) {
+    step.p = p;
+    step.p_next = p == states[0] ? states[1] : states[0];
+    step.add = nullptr;
+    if (shape.all_outputs() && t > 0) {
+      view.pack(grad, t - 1, add);
+      step.add = add;
+    }
+    step.total = !shape.temporal && out.input != nullptr && t > 0 ? total : nullptr;
+    step.other = wants_sigma ? other : nullptr;
+    step.weight = shape.all_outputs() ? 1.0 : static_cast<double>(shape.num_steps - t);
+    if (wants_sigma) {
+      if (t == 0) {
+        view.pack(kept.inputs.initial, other);
+      } else if (shape.temporal || shape.all_outputs()) {
+        view.pack(history, t - 1, other);
+      }
+    }
+    kernels::slice_adjoint_step(step);
+    p = step.p_next;
+    if (t == 0) {
+      if (out.initial != nullptr) view.unpack(p, out.initial);
+    } else if (shape.temporal && out.input != nullptr) {
+      view.unpack(p, out.input, t - 1);
+    }
+  }
+  if (!shape.temporal && out.input != nullptr) view.unpack(total, out.input);
+}
+
+template <typename T>
+void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, const T* grad,
+                  const RecurrenceGradients<T>& out, Workspace& workspace,
+                  const Executor& executor) {
+  const RecurrenceShape& shape = call.shape;
+  const BackwardBuffers<T> buffers(call, executor.workers(), workspace);
+  const Slicing& slicing = buffers.slicing;
+  spread_sigma(kept.inputs.w_state, shape.channels, slicing, buffers.sigma_re, buffers.sigma_im);
+  if (out.w_state != nullptr) {
+    std::fill(buffers.grad_re, buffers.grad_re + shape.batch * slicing.half(), 0.0);
+    std::fill(buffers.grad_im, buffers.grad_im + shape.batch * slicing.half(), 0.0);
+  }
+  const SliceOperator<T> op(shape);
+  run_tasks(executor, shape.batch * slicing.count, work_of(shape),
+            [&](std::int64_t task, std::int64_t worker) {
+              slice_backward(call, kept, grad, out, buffers, op, task, worker);
+            });
+  if (out.w_state == nullptr) return;
+  // Tasks are added up in a fixed order: the same bits for any number of threads.
+  for (std::int64_t c = 0; c < shape.channels / 2; ++c) {
+    double re = 0.0;
+    double im = 0.0;
+    for (std::int64_t b = 0; b < shape.batch; ++b) {
+      re += buffers.grad_re[b * slicing.half() + c];
+      im += buffers.grad_im[b * slicing.half() + c];
+    }
+    out.w_state[2 * c] = static_cast<T>(re);
+    out.w_state[2 * c + 1] = static_cast<T>(im);
+  }
+}
+
+}  // namespace
+
+template <typename T>
+PlanFunctions<T> diagonal_plan() {
+  return {reads,          nothing_saved,  bytes_of<ForwardBuffers<T>>, bytes_of<BackwardBuffers<T>>,
+          run_forward<T>, run_backward<T>};
+}
+template PlanFunctions<float> diagonal_plan();
+template PlanFunctions<double> diagonal_plan();
+
+}  // namespace mpssm::engine

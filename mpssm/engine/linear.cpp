@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/engine/linear.h"
+
+#include <algorithm>
+
+#include "mpssm/engine/tasks.h"
+
+namespace mpssm::engine {
+namespace {
+
+constexpr std::int64_t kRowsPerTask = 192;
+// Rows of the transposed product that are packed at a time: with a few hundred channels they stay
+// in the second-level cache.
+constexpr std::int64_t kPackedRows = 96;
+
+std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+template <typename T>
+void matmul(const MatmulBatch<T>& args, const Executor& executor) {
+  const std::int64_t tasks = (args.rows + kRowsPerTask - 1) / kRowsPerTask;
+  const std::int64_t work = args.batch * args.rows * args.inner * args.columns / 8;
+  run_tasks(executor, args.batch * tasks, work, [&](std::int64_t task) {
+    const std::int64_t b = task / tasks;
+    const std::int64_t begin = task % tasks * kRowsPerTask;
+    kernels::MatmulArgs<T> block;
+    block.inner = args.inner;
+    block.columns = args.columns;
+    block.x = args.x + b * args.x_stride;
+    block.x_layout = {args.inner, 0};
+    block.packed = args.packed;
+    if (args.add != nullptr) block.add = args.add + b * args.add_stride;
+    block.add_is_bias = args.add_is_bias;
+    block.y = args.y + b * args.y_stride;
+    block.y_layout = {args.columns, 0};
+    kernels::matmul(block, begin, std::min(args.rows, begin + kRowsPerTask));
+  });
+}
+
+template <typename T>
+void matmul(MatmulBatch<T> args, Transpose transpose, const T* w, T* scratch,
+            const Executor& executor) {
+  kernels::pack_matrix(transpose, w, args.inner, args.columns, scratch);
+  args.packed = scratch;
+  matmul(args, executor);
+}
+
+std::int64_t transposed_matmul_scratch(std::int64_t rows, std::int64_t left, std::int64_t right,
+                                       std::int64_t workers) {
+  const std::int64_t padded_left = round_up(left, kernels::kPanelColumns);
+  const std::int64_t padded_right = round_up(right, kernels::kPanelColumns);
+  return (RowParts(rows).count + 1) * padded_left * padded_right +
+         workers * kPackedRows * (padded_left + padded_right);
+}
+
+template <typename T>
+void transposed_matmul(const T* x, const T* g, std::int64_t rows, std::int64_t left_columns,
+                       std::int64_t right_columns, T* out, T* scratch, const Executor& executor) {
+  const RowParts parts(rows);
+  const std::int64_t left = round_up(left_columns, kernels::kPanelColumns);
+  const std::int64_t right = round_up(right_columns, kernels::kPanelColumns);
+  T* const sums = scratch;
+  T* const total = sums + parts.count * left * right;
+  T* const packed_of_workers = total + left * right;
+  std::fill(sums, total, T{0});
+  run_tasks(
+      executor, parts.count, rows * left * right / 8, [&](std::int64_t part, std::int64_t worker) {
+        T* const packed = packed_of_workers + worker * kPackedRows * (left + right);
+        kernels::MatmulTransposedArgs<T> args;
+        args.left = left;
+        args.right = right;
+        args.x = packed;
+        args.g = packed + kPackedRows * left;
+        args.sum = sums + part * left * right;
+        for (std::int64_t row = parts.begin(part); row < parts.end(part); row += kPackedRows) {
+          const std::int64_t count = std::min(kPackedRows, parts.end(part) - row);
+          args.x_layout = {kernels::kPanelColumns, count * kernels::kPanelColumns};
+          args.g_layout = {kernels::kPanelColumns, count * kernels::kPanelColumns};
+          kernels::pack_rows(x + row * left_columns, count, left_columns, packed);
+          kernels::pack_rows(g + row * right_columns, count, right_columns,
+                             packed + kPackedRows * left);
+          kernels::matmul_transposed(args, 0, count);
+        }
+      });
+  const bool is_one = parts.count == 1;
+  if (!is_one) sum_of_parts(sums, parts.count, left * right, total, executor);
+  const T* from = is_one ? sums : total;
+  for (std::int64_t i = 0; i < left_columns; ++i) {
+    std::copy(from + i * right, from + i * right + right_columns, out + i * right_columns);
+  }
+}
+
+std::int64_t column_sums_scratch(std::int64_t rows, std::int64_t columns) {
+  return RowParts(rows).count * columns;
+}
+
+template <typename T>
+void column_sums(const T* g, std::int64_t rows, std::int64_t columns, T* out, T* scratch,
+                 const Executor& executor) {
+  const RowParts parts(rows);
+  std::fill(scratch, scratch + parts.count * columns, T{0});
+  run_tasks(executor, parts.count, rows * columns, [&](std::int64_t part) {
+    T* sum = scratch + part * columns;
+    for (std::int64_t row = parts.begin(part); row < parts.end(part); ++row) {
+      for (std::int64_t j = 0; j < columns; ++j) sum[j] += g[row * columns + j];
+    }
+  });
+  sum_of_parts(scratch, parts.count, columns, out, executor);
+}
+
+#define MPSSM_INSTANTIATE(T)                                                                       \
+  template void matmul<T>(const MatmulBatch<T>&, const Executor&);                                 \
+  template void matmul<T>(MatmulBatch<T>, Transpose, const T*, T*, const Executor&);               \
+  template void transposed_matmul<T>(const T*, const T*, std::int64_t, std::int64_t, std::int64_t, \
+                                     T*, T*, const Executor&);                                     \
+  template void column_sums<T>(const T*, std::int64_t, std::int64_t, T*, T*, const Executor&);
+MPSSM_INSTANTIATE(float)
+MPSSM_INSTANTIATE(double)
+#undef MPSSM_INSTANTIATE
+
+}  // namespace mpssm::engine

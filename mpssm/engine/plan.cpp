@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/engine/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <fmt/core.h>
+
+#include "mpssm/graph/order.h"
+#include "mpssm/graph/spectrum.h"
+
+namespace mpssm::engine {
+namespace {
+
+constexpr std::array kPlans = {Plan::kStepwise, Plan::kDoubling, Plan::kDiagonal, Plan::kSpectral};
+
+// A multiply-add of a sparse product waits for memory, one of a matrix product does not. In units
+// of a multiply-add of a product with W, which runs at 80 per nanosecond on two AVX2 cores at C =
+// 256.
+constexpr double kSparse = 8.0;
+constexpr double kSparseInCache = 4.0;
+// The rest by least squares on 266 timings of both plans for a diagonal W: 20 to 500 nodes, 3 to
+// 513 steps, 16 to 128 channels, batches of 1 and 16. The plan with the lesser cost was the slower
+// one in 8 of them, by 1.22 at most.
+constexpr double kDiagonalCall = 1.7e5;
+constexpr double kDiagonalPacking = 18.0;  // per number of the state
+constexpr double kSpectralCall = 5.9e5;
+constexpr double kSpectralPacking = 30.0;
+constexpr double kBasis = 3.3;
+constexpr double kSeriesPerMode = 9.3;    // per doubling
+constexpr double kDecomposition = 100.0;  // per entry of the basis and node of the largest part
+// Larger parts than this cost minutes to decompose: never chosen unasked.
+constexpr std::int64_t kMaxAutoBlock = 1024;
+
+std::int64_t largest_part(const graph::Gso& gso) {
+  std::int64_t largest = 0;
+  for (std::int64_t g = 0; g < gso.num_graphs(); ++g) {
+    largest = std::max(largest, gso.graph_ptr()[g + 1] - gso.graph_ptr()[g]);
+  }
+  return largest;
+}
+
+/// Products with W that doubling needs for this many steps.
+std::int64_t num_moves(std::int64_t num_steps) {
+  const auto bits = static_cast<std::uint64_t>(num_steps);
+  return (63 - std::countl_zero(bits)) + std::popcount(bits) - 1;
+}
+
+}  // namespace
+
+std::string why_not(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
+  const auto needs_diagonal = [&]() -> std::string {
+    if (!query.diagonal) return "W is dense and the plan needs a diagonal one (see diagonalise)";
+    if (query.gso_values) return "gso_values are given, which only plan stepwise takes";
+    return {};
+  };
+  switch (plan) {
+    case Plan::kDoubling:
+      if (query.diagonal) return "W is diagonal and the plan needs a dense one";
+      if (query.temporal) return "the input is a sequence and the plan needs a constant one";
+      if (query.outputs == Outputs::kAll)
+        return "all outputs are asked for and the plan skips most";
+      if (query.gso_values) return "gso_values are given, which only plan stepwise takes";
+      return {};
+    case Plan::kDiagonal:
+      return needs_diagonal();
+    case Plan::kSpectral: {
+      if (std::string reason = needs_diagonal(); !reason.empty()) return reason;
+      if (!gso.is_symmetric()) return "the operator is not symmetric";
+      const std::int64_t part = largest_part(gso);
+      if (part > graph::kMaxEigenBlock) {
+        return fmt::format("a graph has {} nodes and the eigenbasis takes at most {}", part,
+                           graph::kMaxEigenBlock);
+      }
+      return {};
+    }
+    default:
+      return {};
+  }
+}
+
+double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
+  const double rows = static_cast<double>(query.batch * gso.num_nodes());
+  const double channels = static_cast<double>(query.channels);
+  const double steps = static_cast<double>(query.num_steps);
+  const double hop = static_cast<double>(query.batch) *
+                     static_cast<double>(gso.num_nonzeros() + gso.num_nodes()) * channels;
+  const double times_w = query.diagonal ? 4.0 * rows * channels : rows * channels * channels;
+  switch (plan) {
+    case Plan::kDoubling:
+      return (steps - 1) * hop * kSparseInCache + static_cast<double>(num_moves(query.num_steps)) *
+                                                      (times_w + channels * channels * channels);
+    case Plan::kDiagonal:
+      return kDiagonalCall + (steps - 1) * hop * kSparseInCache +
+             kDiagonalPacking * rows * channels;
+    case Plan::kSpectral: {
+      const double basis = static_cast<double>(query.batch) *
+                           static_cast<double>(graph::eigen_basis_nonzeros(gso)) * channels;
+      const bool sequence = query.temporal || query.outputs == Outputs::kAll;
+      const double in_modes = sequence ? steps * 4.0 * rows * channels
+                                       : static_cast<double>(gso.num_nodes()) * channels *
+                                             kSeriesPerMode * std::log2(steps + 1);
+      const double part = static_cast<double>(largest_part(gso));
+      const double decomposition =
+          kDecomposition * static_cast<double>(graph::eigen_basis_nonzeros(gso)) * part /
+          static_cast<double>(std::max<std::int64_t>(query.operator_calls, 1));
+      return kSpectralCall + (sequence ? steps + 1 : 2) * basis * kBasis + in_modes +
+             kSpectralPacking * rows * channels + decomposition;
+    }
+    default:
+      return (steps - 1) * (hop * kSparse + times_w);
+  }
+}
+
+std::int64_t plan_memory(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
+  const std::int64_t state = query.batch * gso.num_nodes() * query.channels * query.element_size;
+  const std::int64_t output = query.outputs == Outputs::kAll ? query.num_steps * state : state;
+  const bool sequence = query.temporal || query.outputs == Outputs::kAll;
+  // Of a large operator a copy in another order of its nodes, if that should pay.
+  const std::int64_t ordered = gso.num_nodes() >= graph::kLeastOrderedNodes
+                                   ? graph::ordered_bytes(gso, query.element_size)
+                                   : 0;
+  switch (plan) {
+    case Plan::kDoubling:
+      // Forward holds C, S and one buffer; training keeps S before each move and has five buffers.
+      return (query.training ? num_moves(query.num_steps) + 5 : 3) * state + ordered;
+    case Plan::kDiagonal: {
+      // A thread holds up to five slices; training adds the gradient of the input.
+      const std::int64_t slices = query.workers * 5 * gso.num_nodes() * 128;
+      return output + ordered + std::min(5 * state, slices) +
+             (query.training ? (query.temporal ? query.num_steps : 1) * state : 0);
+    }
+    case Plan::kSpectral:
+      return output + (sequence ? query.num_steps : 1) * state * (query.training ? 3 : 2) +
+             4 * query.element_size * graph::eigen_basis_nonzeros(gso);
+    default:
+      return output + (query.training ? query.num_steps + 8 : 3) * state;
+  }
+}
+
+Plan choose_plan(const graph::Gso& gso, const PlanQuery& query) {
+  // No strings here: this runs in every call.
+  if (query.gso_values) return Plan::kStepwise;
+  if (!query.diagonal) {
+    const bool fits = !query.temporal && query.outputs == Outputs::kLast;
+    return fits && plan_cost(Plan::kDoubling, gso, query) < plan_cost(Plan::kStepwise, gso, query)
+               ? Plan::kDoubling
+               : Plan::kStepwise;
+  }
+  if (gso.is_symmetric() && largest_part(gso) <= kMaxAutoBlock &&
+      plan_cost(Plan::kSpectral, gso, query) < plan_cost(Plan::kDiagonal, gso, query)) {
+    return Plan::kSpectral;
+  }
+  return Plan::kDiagonal;
+}
+
+std::string explain_plan(const graph::Gso& gso, const PlanQuery& query) {
+  const Plan chosen = choose_plan(gso, query);
+  std::string text;
+  for (const Plan plan : kPlans) {
+    text += fmt::format("{} {:<10}", plan == chosen ? '*' : ' ', to_string(plan));
+    if (const std::string reason = why_not(plan, gso, query); !reason.empty()) {
+      text += "no: " + reason + "\n";
+      continue;
+    }
+    text +=
+        fmt::format("{:.3g} Mflop-equivalents, {:.3g} MiB{}\n", 2e-6 * plan_cost(plan, gso, query),
+                    static_cast<double>(plan_memory(plan, gso, query)) / (1024.0 * 1024.0),
+                    plan == chosen ? "  <- least cost" : "");
+  }
+  return text;
+}
+
+}  // namespace mpssm::engine

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Which algorithm runs a recurrence, what it costs, and why it was picked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "mpssm/base/enum_table.h"
+#include "mpssm/graph/gso.h"
+
+namespace mpssm::engine {
+
+enum class Plan {
+  kAuto,
+  kStepwise,   ///< the loop; everything, T states of memory for training
+  kDoubling,   ///< static, dense W: S(2m) = S(m) + A^m S(m) W^m; O(log T) products with W
+  kDiagonal,   ///< diagonal W: slices of channels go through all steps in cache, no product with W
+  kSpectral,   ///< diagonal W, small symmetric graphs: a closed form per mode, any T at one price
+  kReference,  ///< plain torch operations, differentiable any number of times
+};
+inline constexpr base::EnumRow<Plan> kPlanNames[] = {
+    {Plan::kAuto, "auto"},         {Plan::kStepwise, "stepwise"}, {Plan::kDoubling, "doubling"},
+    {Plan::kDiagonal, "diagonal"}, {Plan::kSpectral, "spectral"}, {Plan::kReference, "reference"},
+};
+constexpr base::EnumTable<Plan> table_of(Plan) { return kPlanNames; }
+constexpr std::string_view to_string(Plan plan) { return table_of(plan).name(plan); }
+/// Throws std::invalid_argument listing the names.
+inline Plan plan_from_name(std::string_view name) {
+  return table_of(Plan{}).from_name("plan_from_name", name);
+}
+
+enum class Outputs {
+  kLast,  ///< X(T) alone
+  kAll,   ///< X(1), ..., X(T)
+};
+
+/// What the planner looks at.
+struct PlanQuery {
+  std::int64_t batch = 1;
+  std::int64_t num_steps = 1;
+  std::int64_t channels = 1;  ///< real numbers per node
+  bool temporal = false;
+  bool diagonal = false;  ///< W is diagonal
+  Outputs outputs = Outputs::kLast;
+  bool training = false;    ///< gradients will be asked for
+  bool gso_values = false;  ///< A's entries are an argument of the call
+  std::int64_t element_size = 4;
+  /// Calls that will see the same operator and can share its eigenbasis, this one included. Said by
+  /// the caller, not counted: a plan must not depend on what was called before.
+  std::int64_t operator_calls = 1;
+  std::int64_t workers = 1;  ///< threads of the call: each needs memory of its own
+};
+
+/// The plan with the least estimated cost among those that fit. Never kAuto or kReference.
+Plan choose_plan(const graph::Gso& gso, const PlanQuery& query);
+
+/// Empty if `plan` can run the query, else the reason why not, as a phrase.
+std::string why_not(Plan plan, const graph::Gso& gso, const PlanQuery& query);
+
+/// Multiply-adds of one forward call, with a product with A counted at what its memory traffic
+/// makes it cost next to a matrix product.
+double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query);
+
+/// Bytes a call holds at its peak beyond its arguments, output included; with `training` what it
+/// keeps for the backward pass as well.
+std::int64_t plan_memory(Plan plan, const graph::Gso& gso, const PlanQuery& query);
+
+/// One line per plan: cost and memory, or why it does not fit, and the choice marked.
+std::string explain_plan(const graph::Gso& gso, const PlanQuery& query);
+
+}  // namespace mpssm::engine

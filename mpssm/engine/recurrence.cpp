@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/engine/recurrence.h"
+
+#include <fmt/core.h>
+#include <stdexcept>
+#include <string>
+
+#include "mpssm/engine/plans.h"
+
+namespace mpssm::engine {
+namespace {
+
+template <typename T>
+PlanFunctions<T> functions_of(Plan plan) {
+  switch (plan) {
+    case Plan::kStepwise:
+      return stepwise_plan<T>();
+    case Plan::kDoubling:
+      return doubling_plan<T>();
+    case Plan::kDiagonal:
+      return diagonal_plan<T>();
+    case Plan::kSpectral:
+      return spectral_plan<T>();
+    case Plan::kAuto:
+    case Plan::kReference:
+      break;
+  }
+  throw std::invalid_argument(
+      fmt::format("recurrence: the engine has no plan named {}", to_string(plan)));
+}
+
+}  // namespace
+
+RecurrenceReads backward_reads(const RecurrenceCall& call) {
+  return functions_of<float>(call.plan).reads(call);
+}
+
+template <typename T>
+std::int64_t saved_size(const RecurrenceCall& call) {
+  return functions_of<T>(call.plan).saved_size(call);
+}
+
+template <typename T>
+std::int64_t forward_bytes(const RecurrenceCall& call, std::int64_t workers) {
+  return functions_of<T>(call.plan).forward_bytes(call, workers);
+}
+
+template <typename T>
+std::int64_t backward_bytes(const RecurrenceCall& call, std::int64_t workers) {
+  return functions_of<T>(call.plan).backward_bytes(call, workers);
+}
+
+template <typename T>
+bool forward(const RecurrenceCall& call, const RecurrenceInputs<T>& inputs, T* output, T* saved,
+             Workspace workspace, const Executor& executor) {
+  return functions_of<T>(call.plan).forward(call, inputs, output, saved, workspace, executor);
+}
+
+template <typename T>
+void backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, const T* grad,
+              const RecurrenceGradients<T>& gradients, Workspace workspace,
+              const Executor& executor) {
+  functions_of<T>(call.plan).backward(call, kept, grad, gradients, workspace, executor);
+}
+
+#define MPSSM_INSTANTIATE(T)                                                                     \
+  template std::int64_t saved_size<T>(const RecurrenceCall&);                                    \
+  template std::int64_t forward_bytes<T>(const RecurrenceCall&, std::int64_t);                   \
+  template std::int64_t backward_bytes<T>(const RecurrenceCall&, std::int64_t);                  \
+  template bool forward<T>(const RecurrenceCall&, const RecurrenceInputs<T>&, T*, T*, Workspace, \
+                           const Executor&);                                                     \
+  template void backward<T>(const RecurrenceCall&, const RecurrenceKept<T>&, const T*,           \
+                            const RecurrenceGradients<T>&, Workspace, const Executor&);
+MPSSM_INSTANTIATE(float)
+MPSSM_INSTANTIATE(double)
+#undef MPSSM_INSTANTIATE
+
+}  // namespace mpssm::engine

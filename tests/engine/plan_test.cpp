@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/engine/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "mpssm/graph/generators.h"
+#include "mpssm/graph/order.h"
+#include "mpssm/graph/spectrum.h"
+
+namespace mpssm::engine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+graph::Gso large() { return graph::make_gso(graph::make_random_connected(5000, 9000, 1)); }
+graph::Gso small() { return graph::make_gso(graph::make_random_connected(100, 1529, 1)); }
+
+TEST(Planner, PicksDoublingForDeepStaticDense) {
+  EXPECT_EQ(choose_plan(large(), {.num_steps = 17, .channels = 256}), Plan::kDoubling);
+}
+
+TEST(Planner, PicksStepwiseForDenseSequencesAndForGivenEntries) {
+  EXPECT_EQ(choose_plan(large(), {.num_steps = 12, .channels = 64, .temporal = true}),
+            Plan::kStepwise);
+  EXPECT_EQ(choose_plan(large(), {.num_steps = 12, .channels = 64, .outputs = Outputs::kAll}),
+            Plan::kStepwise);
+  EXPECT_EQ(
+      choose_plan(large(), {.num_steps = 12, .channels = 64, .diagonal = true, .gso_values = true}),
+      Plan::kStepwise);
+}
+
+TEST(Planner, PicksDiagonalOnLargeGraphsAndSpectralForManyHopsOnSmallOnes) {
+  EXPECT_EQ(choose_plan(large(), {.num_steps = 5001, .channels = 32, .diagonal = true}),
+            Plan::kDiagonal);
+  EXPECT_EQ(choose_plan(small(), {.num_steps = 5001, .channels = 32, .diagonal = true}),
+            Plan::kSpectral);
+  EXPECT_EQ(choose_plan(small(), {.num_steps = 3, .channels = 32, .diagonal = true}),
+            Plan::kDiagonal);
+}
+
+TEST(Planner, DecomposesAnOperatorForOneCallOnlyWhereThatCallPaysForIt) {
+  // 16 hops on 100 nodes: some tens of microseconds, a decomposition takes milliseconds.
+  PlanQuery query{.num_steps = 17, .channels = 32, .diagonal = true};
+  EXPECT_EQ(choose_plan(small(), query), Plan::kDiagonal);
+  query.operator_calls = 1000;
+  EXPECT_EQ(choose_plan(small(), query), Plan::kSpectral);
+}
+
+TEST(Planner, PicksTheFasterOfDiagonalAndSpectralOnSmallGraphs) {
+  // As measured on one thread, milliseconds of the diagonal and of the spectral plan.
+  struct Measured {
+    std::int64_t nodes, edges, batch, channels, steps;
+    double diagonal, spectral;
+  };
+  for (const Measured& m : std::initializer_list<Measured>{
+           {20, 40, 1, 32, 5, 0.004, 0.013},     {20, 40, 1, 32, 9, 0.006, 0.013},
+           {20, 40, 1, 32, 17, 0.008, 0.013},    {20, 40, 1, 32, 65, 0.025, 0.013},
+           {100, 200, 1, 32, 5, 0.010, 0.051},   {100, 200, 1, 32, 9, 0.013, 0.036},
+           {100, 200, 1, 32, 17, 0.024, 0.036},  {100, 200, 1, 32, 65, 0.101, 0.052},
+           {100, 500, 1, 32, 5, 0.015, 0.051},   {100, 500, 1, 32, 9, 0.027, 0.037},
+           {100, 500, 1, 32, 33, 0.073, 0.037},  {100, 500, 1, 32, 65, 0.144, 0.038},
+           {100, 1529, 1, 32, 5, 0.023, 0.035},  {100, 1529, 1, 32, 17, 0.086, 0.037},
+           {100, 1529, 1, 32, 33, 0.170, 0.037}, {100, 1529, 1, 32, 65, 0.338, 0.038},
+           {200, 600, 1, 32, 5, 0.020, 0.149},   {200, 600, 1, 32, 9, 0.029, 0.119},
+           {200, 600, 1, 32, 17, 0.071, 0.145},  {200, 600, 1, 32, 65, 0.301, 0.163},
+           {200, 3000, 1, 32, 5, 0.045, 0.116},  {200, 3000, 1, 32, 9, 0.086, 0.117},
+           {200, 3000, 1, 32, 17, 0.170, 0.119}, {200, 3000, 1, 32, 33, 0.338, 0.120},
+           {200, 3000, 1, 32, 65, 0.674, 0.121},
+       }) {
+    const auto gso = graph::make_gso(graph::make_random_connected(m.nodes, m.edges, 1));
+    const PlanQuery query{.batch = m.batch,
+                          .num_steps = m.steps,
+                          .channels = m.channels,
+                          .diagonal = true,
+                          .operator_calls = 100000};
+    EXPECT_EQ(choose_plan(gso, query), m.spectral < m.diagonal ? Plan::kSpectral : Plan::kDiagonal)
+        << m.nodes << " nodes, " << m.edges << " edges, batch " << m.batch << ", " << m.channels
+        << " channels, " << m.steps << " steps";
+  }
+}
+
+TEST(Planner, DoesNotDependOnWhatWasCalledBefore) {
+  const graph::Gso gso = small();
+  const PlanQuery query{.num_steps = 17, .channels = 32, .diagonal = true};
+  const Plan before = choose_plan(gso, query);
+  graph::eigen_basis(gso);
+  EXPECT_EQ(choose_plan(gso, query), before);
+}
+
+TEST(Planner, NeverPicksAPlanThatCannotRun) {
+  const auto directed = graph::make_gso(graph::Graph::from_edges(
+      {.num_nodes = 3, .src = {0, 1}, .dst = {1, 2}}, graph::Direction::kDirected));
+  for (const auto& gso : {large(), small(), directed, graph::Gso()}) {
+    for (const bool temporal : {false, true}) {
+      for (const bool diagonal : {false, true}) {
+        for (const Outputs outputs : {Outputs::kLast, Outputs::kAll}) {
+          for (const bool values : {false, true}) {
+            for (const std::int64_t steps : {1, 2, 17, 100000}) {
+              const PlanQuery query{.num_steps = steps,
+                                    .channels = 32,
+                                    .temporal = temporal,
+                                    .diagonal = diagonal,
+                                    .outputs = outputs,
+                                    .gso_values = values};
+              EXPECT_EQ(why_not(choose_plan(gso, query), gso, query), "");
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Planner, ExplainsItself) {
+  const std::string text =
+      explain_plan(large(), {.num_steps = 17, .channels = 64, .diagonal = true});
+  EXPECT_THAT(text, HasSubstr("* diagonal"));
+  EXPECT_THAT(text, HasSubstr("doubling  no: W is diagonal"));
+  EXPECT_THAT(text, HasSubstr("spectral  no: a graph has 5000 nodes"));
+}
+
+TEST(Planner, MemoryOfTrainingGrowsWithStepsOnlyWhereItMust) {
+  const auto memory = [](Plan plan, std::int64_t hops, bool diagonal) {
+    return static_cast<double>(plan_memory(
+        plan, large(),
+        {.num_steps = hops + 1, .channels = 256, .diagonal = diagonal, .training = true}));
+  };
+  EXPECT_EQ(memory(Plan::kDiagonal, 1024, true), memory(Plan::kDiagonal, 16, true));
+  EXPECT_LE(memory(Plan::kDoubling, 1024, false), 3 * memory(Plan::kDoubling, 16, false));
+  EXPECT_GE(memory(Plan::kStepwise, 1024, false), 30 * memory(Plan::kStepwise, 16, false));
+}
+
+TEST(Planner, MemoryCountsTheOrderOfALargeOperator) {
+  const auto beyond_states = [](std::int64_t nodes) {
+    const graph::Gso gso = graph::make_gso(graph::make_ring(nodes));
+    const PlanQuery query = {.num_steps = 17, .channels = 64};
+    return plan_memory(Plan::kDoubling, gso, query) - 3 * nodes * 64 * 4;
+  };
+  EXPECT_EQ(beyond_states(graph::kLeastOrderedNodes - 1), 0);
+  // Order and inverse, row pointers, and three entries a node of column and value.
+  EXPECT_EQ(beyond_states(graph::kLeastOrderedNodes),
+            graph::kLeastOrderedNodes * (4 + 4 + 8 + 3 * (4 + 4)));
+}
+
+TEST(Planner, NamesGoBothWays) {
+  for (const Plan plan : {Plan::kAuto, Plan::kStepwise, Plan::kDoubling, Plan::kDiagonal,
+                          Plan::kSpectral, Plan::kReference}) {
+    EXPECT_EQ(plan_from_name(to_string(plan)), plan);
+  }
+  EXPECT_THAT([] { plan_from_name("fast"); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("got 'fast'")));
+}
+
+}  // namespace
+}  // namespace mpssm::engine

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: MIT
+// Every plan against the definition, written out in plain loops; gradients against differences of
+// it; memory against guards; results for any number of workers against one.
+#include "mpssm/engine/recurrence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "mpssm/engine/thread_pool.h"
+#include "mpssm/graph/generators.h"
+#include "mpssm/graph/order.h"
+
+namespace mpssm::engine {
+namespace {
+
+using Numbers = std::vector<double>;
+
+Numbers random_numbers(std::int64_t count, std::uint64_t seed, double scale = 1.0) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal(0.0, scale);
+  Numbers numbers(static_cast<std::size_t>(count));
+  for (double& number : numbers) number = normal(random);
+  return numbers;
+}
+
+/// Arguments of one problem, in double.
+struct Case {
+  RecurrenceCall call;
+  Numbers input, w_state, initial;
+
+  std::int64_t output_size() const {
+    const RecurrenceShape& shape = call.shape;
+    return (shape.all_outputs() ? shape.num_steps : 1) * shape.state();
+  }
+};
+
+std::string describe(const Case& c) {
+  return std::string(to_string(c.call.plan)) + (c.call.shape.temporal ? " temporal" : " static") +
+         (c.call.shape.all_outputs() ? " all" : " last") + (c.call.has_initial ? " initial" : "") +
+         " batch " + std::to_string(c.call.shape.batch) + " steps " +
+         std::to_string(c.call.shape.num_steps) + " channels " +
+         std::to_string(c.call.shape.channels);
+}
+
+/// x W of one row.
+void times_w(const Case& c, const double* x, double* y) {
+  const std::int64_t channels = c.call.shape.channels;
+  if (c.call.shape.diagonal) {
+    for (std::int64_t j = 0; j < channels; j += 2) {
+      const std::complex<double> z =
+          std::complex(x[j], x[j + 1]) * std::complex(c.w_state[j], c.w_state[j + 1]);
+      y[j] = z.real();
+      y[j + 1] = z.imag();
+    }
+    return;
+  }
+  for (std::int64_t j = 0; j < channels; ++j) {
+    y[j] = 0.0;
+    for (std::int64_t i = 0; i < channels; ++i) y[j] += x[i] * c.w_state[i * channels + j];
+  }
+}
+
+/// X(t+1) = A X(t) W + C(t+1), as it is written.
+Numbers definition(const Case& c) {
+  const RecurrenceShape& shape = c.call.shape;
+  const auto a = shape.gso.view<double>();
+  const std::int64_t channels = shape.channels;
+  Numbers output(static_cast<std::size_t>(c.output_size()));
+  for (std::int64_t b = 0; b < shape.batch; ++b) {
+    Numbers x(static_cast<std::size_t>(shape.block()));
+    if (c.call.has_initial) {
+      std::copy_n(c.initial.begin() + b * shape.block(), shape.block(), x.begin());
+    }
+    for (std::int64_t t = 0; t < shape.num_steps; ++t) {
+      Numbers product(x.size());
+      for (std::int64_t i = 0; i < shape.num_nodes(); ++i) {
+        times_w(c, &x[i * channels], &product[i * channels]);
+      }
+      const double* input =
+          c.input.data() + (shape.temporal ? b * shape.num_steps + t : b) * shape.block();
+      for (std::int64_t i = 0; i < shape.num_nodes(); ++i) {
+        for (std::int64_t j = 0; j < channels; ++j) {
+          double sum = input[i * channels + j];
+          for (std::int64_t e = a.row_ptr[i]; e < a.row_ptr[i + 1]; ++e) {
+            sum += a.value[e] * product[a.col[e] * channels + j];
+          }
+          x[i * channels + j] = sum;
+        }
+      }
+      if (shape.all_outputs()) {
+        std::copy(x.begin(), x.end(), output.begin() + (b * shape.num_steps + t) * shape.block());
+      }
+    }
+    if (!shape.all_outputs()) std::copy(x.begin(), x.end(), output.begin() + b * shape.block());
+  }
+  return output;
+}
+
+/// Memory of exactly the size asked for, with a guard behind it, full of numbers that hurt.
+class Guarded {
+ public:
+  explicit Guarded(std::int64_t bytes) : bytes_(static_cast<std::size_t>(bytes)) {
+    const std::size_t padded = (bytes_ + kGuard + 63) / 64 * 64;
+    memory_.reset(static_cast<unsigned char*>(std::aligned_alloc(64, padded)));
+    std::memset(memory_.get(), 0xff, bytes_);  // not a number, read as any float
+    std::memset(memory_.get() + bytes_, 0x5a, padded - bytes_);
+  }
+  void* data() const { return memory_.get(); }
+  Workspace workspace() const { return {data(), static_cast<std::int64_t>(bytes_)}; }
+  bool is_whole() const {
+    for (std::size_t i = 0; i < kGuard; ++i) {
+      if (memory_.get()[bytes_ + i] != 0x5a) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kGuard = 256;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::size_t bytes_;
+  std::unique_ptr<unsigned char, Free> memory_;
+};
+
+template <typename T, typename From>
+std::vector<T> as(const std::vector<From>& numbers) {
+  return std::vector<T>(numbers.begin(), numbers.end());
+}
+
+template <typename T>
+struct Result {
+  std::vector<T> output, input, w_state, initial, gso_values;
+  bool operator==(const Result&) const = default;
+};
+
+/// Forward, and backward for the gradient of the output `grad` unless that is empty.
+template <typename T>
+Result<T> run(const Case& c, const Numbers& grad, const Executor& executor) {
+  SCOPED_TRACE(describe(c));
+  const RecurrenceCall& call = c.call;
+  const std::vector<T> input = as<T>(c.input), w = as<T>(c.w_state), initial = as<T>(c.initial);
+  const RecurrenceInputs<T> inputs{input.data(), w.data(),
+                                   call.has_initial ? initial.data() : nullptr};
+  Result<T> result;
+  result.output.assign(static_cast<std::size_t>(c.output_size()), T{-1});
+  const Guarded saved(saved_size<T>(call) * static_cast<std::int64_t>(sizeof(T)));
+  const Guarded forward_memory(forward_bytes<T>(call, executor.workers()));
+  EXPECT_TRUE(forward<T>(call, inputs, result.output.data(), static_cast<T*>(saved.data()),
+                         forward_memory.workspace(), executor));
+  EXPECT_TRUE(saved.is_whole() && forward_memory.is_whole());
+  if (grad.empty()) return result;
+
+  const RecurrenceReads reads = backward_reads(call);
+  const RecurrenceKept<T> kept{{reads.input ? input.data() : nullptr, w.data(),
+                                reads.initial && call.has_initial ? initial.data() : nullptr},
+                               reads.output ? result.output.data() : nullptr,
+                               static_cast<T*>(saved.data())};
+  const auto room = [](bool wanted, std::size_t size) {
+    return std::vector<T>(wanted ? size : 0, T{-1});
+  };
+  result.input = room(call.wanted.input, input.size());
+  result.w_state = room(call.wanted.w_state, w.size());
+  result.initial = room(call.wanted.initial, initial.size());
+  result.gso_values =
+      room(call.wanted.gso_values, static_cast<std::size_t>(call.shape.gso.num_nonzeros()));
+  const auto pointer = [](std::vector<T>& numbers) {
+    return numbers.empty() ? nullptr : numbers.data();
+  };
+  const Guarded backward_memory(backward_bytes<T>(call, executor.workers()));
+  const std::vector<T> typed_grad = as<T>(grad);
+  backward<T>(call, kept, typed_grad.data(),
+              {pointer(result.input), pointer(result.w_state), pointer(result.initial),
+               pointer(result.gso_values)},
+              backward_memory.workspace(), executor);
+  EXPECT_TRUE(backward_memory.is_whole());
+  return result;
+}
+
+Case make_case(Plan plan, const graph::Gso& gso, std::int64_t batch, std::int64_t steps,
+               std::int64_t channels, bool temporal, Outputs outputs, bool initial) {
+  Case c;
+  const bool diagonal = plan == Plan::kDiagonal || plan == Plan::kSpectral;
+  c.call.plan = plan;
+  c.call.shape = {.gso = gso,
+                  .batch = batch,
+                  .num_steps = steps,
+                  .channels = channels,
+                  .temporal = temporal,
+                  .diagonal = diagonal,
+                  .outputs = outputs};
+  c.call.has_initial = initial;
+  const std::int64_t state = c.call.shape.state();
+  c.input = random_numbers((temporal ? steps : 1) * state, 1);
+  c.w_state = random_numbers(diagonal ? channels : channels * channels, 2,
+                             diagonal ? 0.5 : 0.6 / std::sqrt(static_cast<double>(channels)));
+  if (initial) c.initial = random_numbers(state, 3);
+  return c;
+}
+
+/// Every kind of problem that a plan takes.
+std::vector<Case> all_cases(Plan plan, const graph::Gso& gso, std::int64_t channels) {
+  std::vector<Case> cases;
+  for (const bool temporal : {false, true}) {
+    for (const Outputs outputs : {Outputs::kLast, Outputs::kAll}) {
+      if (plan == Plan::kDoubling && (temporal || outputs == Outputs::kAll)) continue;
+      for (const bool initial : {false, true}) {
+        for (const std::int64_t batch : {1, 3}) {
+          for (const std::int64_t steps : {1, 2, 7}) {
+            cases.push_back(
+                make_case(plan, gso, batch, steps, channels, temporal, outputs, initial));
+          }
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+graph::Gso directed() {
+  graph::EdgeList edges;
+  edges.num_nodes = 6;
+  edges.src = {0, 1, 2, 3, 4, 5, 0, 2};
+  edges.dst = {1, 2, 3, 4, 5, 0, 3, 5};
+  return graph::make_gso(graph::Graph::from_edges(edges, graph::Direction::kDirected),
+                         {.kind = graph::GsoKind::kRandomWalk});
+}
+graph::Gso undirected() { return graph::make_gso(graph::make_random_connected(9, 16, 5)); }
+
+void expect_near(const Numbers& expected, const Numbers& got, double tolerance,
+                 const std::string& what) {
+  ASSERT_EQ(got.size(), expected.size()) << what;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_NEAR(got[i], expected[i], tolerance * (1.0 + std::abs(expected[i])))
+        << what << " at " << i;
+  }
+}
+
+/// d <grad, definition> / d numbers, by central differences.
+Numbers differences(const Case& c, Numbers Case::*numbers, const Numbers& grad) {
+  const auto value = [&](const Case& changed) {
+    const Numbers output = definition(changed);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < output.size(); ++i) sum += grad[i] * output[i];
+    return sum;
+  };
+  constexpr double kStep = 1e-6;
+  Numbers result;
+  for (std::size_t i = 0; i < (c.*numbers).size(); ++i) {
+    Case up = c, down = c;
+    (up.*numbers)[i] += kStep;
+    (down.*numbers)[i] -= kStep;
+    result.push_back((value(up) - value(down)) / (2.0 * kStep));
+  }
+  return result;
+}
+
+class EveryPlan : public ::testing::TestWithParam<Plan> {
+ protected:
+  static graph::Gso gso() { return GetParam() == Plan::kSpectral ? undirected() : directed(); }
+};
+
+TEST_P(EveryPlan, GivesWhatTheDefinitionSays) {
+  for (const std::int64_t channels : {2, 18}) {
+    for (const Case& c : all_cases(GetParam(), gso(), channels)) {
+      expect_near(definition(c), run<double>(c, {}, SerialExecutor()).output, 1e-12, describe(c));
+    }
+  }
+}
+
+TEST_P(EveryPlan, HasTheGradientsOfTheDefinition) {
+  for (Case c : all_cases(GetParam(), gso(), 4)) {
+    c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};
+    const Numbers grad = random_numbers(c.output_size(), 4);
+    const Result<double> got = run<double>(c, grad, SerialExecutor());
+    expect_near(differences(c, &Case::input, grad), got.input, 1e-6, describe(c) + " input");
+    expect_near(differences(c, &Case::w_state, grad), got.w_state, 1e-6, describe(c) + " w");
+    expect_near(differences(c, &Case::initial, grad), got.initial, 1e-6, describe(c) + " initial");
+  }
+}
+
+TEST_P(EveryPlan, GivesEachGradientByItself) {
+  for (Case c : all_cases(GetParam(), gso(), 4)) {
+    const Numbers grad = random_numbers(c.output_size(), 4);
+    c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};
+    const Result<double> together = run<double>(c, grad, SerialExecutor());
+    c.call.wanted = {.input = true};
+    EXPECT_EQ(run<double>(c, grad, SerialExecutor()).input, together.input) << describe(c);
+    c.call.wanted = {.w_state = true};
+    EXPECT_EQ(run<double>(c, grad, SerialExecutor()).w_state, together.w_state) << describe(c);
+    if (!c.call.has_initial) continue;
+    c.call.wanted = {.initial = true};
+    EXPECT_EQ(run<double>(c, grad, SerialExecutor()).initial, together.initial) << describe(c);
+  }
+}
+
+TEST_P(EveryPlan, HasTheSameBitsOnAnyNumberOfWorkers) {
+  // Large enough for several workers and, with 40 channels, for several slices and a padded one.
+  const graph::Gso large = graph::make_gso(graph::make_random_connected(1500, 3000, 5));
+  const bool sequences = GetParam() != Plan::kDoubling;
+  for (const bool temporal : {false, sequences}) {
+    Case c = make_case(GetParam(), large, 2, 5, 40, temporal,
+                       temporal ? Outputs::kAll : Outputs::kLast, true);
+    c.call.wanted = {.input = true, .w_state = true, .initial = true};
+    const Numbers grad = random_numbers(c.output_size(), 4);
+    const Result<float> one = run<float>(c, grad, SerialExecutor());
+    for (const std::int64_t workers : {2, 3, 7}) {
+      EXPECT_TRUE(run<float>(c, grad, ThreadPool(workers)) == one)
+          << describe(c) << " on " << workers;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Recurrence, EveryPlan,
+                         ::testing::Values(Plan::kStepwise, Plan::kDoubling, Plan::kDiagonal,
+                                           Plan::kSpectral),
+                         [](const auto& plan) { return std::string(to_string(plan.param)); });
+
+// Sums over the entries of a row keep their order, so only a sum over the nodes may round
+// otherwise.
+TEST(EngineRecurrence, GivesTheSameBitsInAnyOrderOfItsNodes) {
+  const graph::Graph graph = graph::make_random_connected(30, 50, 5);
+  const graph::Gso walk = graph::make_gso(graph, {.kind = graph::GsoKind::kRandomWalk});
+  for (const graph::Gso& gso : {directed(), undirected(), walk}) {
+    const std::vector<std::int32_t>& nodes = graph::node_order(gso).node;
+    ASSERT_FALSE(std::is_sorted(nodes.begin(), nodes.end()));
+    for (const Plan plan : {Plan::kDiagonal, Plan::kDoubling}) {
+      for (const std::int64_t channels : {2, 18, 64}) {
+        for (Case c : all_cases(plan, gso, channels)) {
+          c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};
+          const Numbers grad = random_numbers(c.output_size(), 4);
+          c.call.shape.ordering = Ordering::kNever;
+          Result<float> as_given = run<float>(c, grad, SerialExecutor());
+          c.call.shape.ordering = Ordering::kAlways;
+          Result<float> ordered = run<float>(c, grad, SerialExecutor());
+          expect_near(as<double>(as_given.w_state), as<double>(ordered.w_state), 1e-5, describe(c));
+          as_given.w_state = ordered.w_state = {};
+          EXPECT_TRUE(ordered == as_given) << describe(c);
+        }
+      }
+    }
+  }
+}
+
+// A shuffled grid, large enough to be ordered unasked: on any number of workers alike, though
+// slices are narrower on more of them.
+TEST(EngineRecurrence, OrdersALargeGraphWhateverTheWorkers) {
+  constexpr std::int64_t kSide = 260;
+  graph::EdgeList edges;
+  edges.num_nodes = kSide * kSide;
+  const auto name = [&](std::int64_t i) { return i * 7919 % edges.num_nodes; };  // far apart
+  for (std::int64_t i = 0; i + kSide < edges.num_nodes; ++i) {
+    for (const std::int64_t step : {std::int64_t{1}, kSide}) {
+      edges.src.push_back(name(i));
+      edges.dst.push_back(name(i + step));
+    }
+  }
+  const graph::Gso gso =
+      graph::make_gso(graph::Graph::from_edges(edges, graph::Direction::kUndirected));
+  Case c = make_case(Plan::kDiagonal, gso, 1, 17, 4, false, Outputs::kLast, false);
+  c.call.wanted = {.w_state = true};
+  const Numbers grad = random_numbers(c.output_size(), 4);
+  const Result<float> one = run<float>(c, grad, SerialExecutor());
+  EXPECT_TRUE(run<float>(c, grad, ThreadPool(2)) == one);
+  c.call.shape.ordering = Ordering::kAlways;
+  EXPECT_TRUE(run<float>(c, grad, SerialExecutor()) == one);
+  c.call.shape.ordering = Ordering::kNever;
+  EXPECT_FALSE(run<float>(c, grad, SerialExecutor()).w_state == one.w_state);
+}
+
+TEST(EngineRecurrence, StepwiseHasTheGradientOfTheOperator) {
+  for (const bool diagonal : {false, true}) {
+    for (const std::int64_t batch : {1, 2}) {
+      Case c = make_case(Plan::kStepwise, directed(), batch, 4, 4, false, Outputs::kLast, true);
+      c.call.shape.diagonal = diagonal;
+      c.call.wanted = {.gso_values = true};
+      const Numbers grad = random_numbers(c.output_size(), 4);
+      const Result<double> got = run<double>(c, grad, SerialExecutor());
+      const auto values = c.call.shape.gso.values<double>();
+      Numbers expected;
+      for (std::size_t e = 0; e < values.size(); ++e) {
+        double sum = 0.0;
+        for (const double sign : {1.0, -1.0}) {
+          Numbers moved(values.begin(), values.end());
+          moved[e] += sign * 1e-6;
+          Case changed = c;
+          changed.call.shape.gso = c.call.shape.gso.with_values(moved);
+          const Numbers output = definition(changed);
+          for (std::size_t i = 0; i < output.size(); ++i) sum += sign * grad[i] * output[i];
+        }
+        expected.push_back(sum / 2e-6);
+      }
+      expect_near(expected, got.gso_values, 1e-6, describe(c));
+    }
+  }
+}
+
+TEST(EngineRecurrence, DoublingSaysThatItsNumbersLeaveTheRange) {
+  // A^16 is huge, W^16 tiny, their product neither.
+  const graph::Gso adjacency = graph::make_gso(graph::make_random_connected(40, 700, 1),
+                                               {.kind = graph::GsoKind::kAdjacency});
+  Case c = make_case(Plan::kDoubling, adjacency, 1, 33, 2, false, Outputs::kLast, false);
+  c.w_state = {0.01, 0.0, 0.0, 0.01};
+  const std::vector<float> input = as<float>(c.input), w = as<float>(c.w_state);
+  std::vector<float> output(static_cast<std::size_t>(c.output_size()));
+  const Guarded memory(forward_bytes<float>(c.call, 1));
+  EXPECT_FALSE(forward<float>(c.call, {input.data(), w.data(), nullptr}, output.data(), nullptr,
+                              memory.workspace(), SerialExecutor()));
+}
+
+TEST(EngineRecurrence, RefusesAWorkspaceOfAnotherCall) {
+  const Case c = make_case(Plan::kDiagonal, directed(), 1, 3, 4, false, Outputs::kLast, false);
+  Numbers output(static_cast<std::size_t>(c.output_size()));
+  const Guarded memory(forward_bytes<double>(c.call, 1) - 64);
+  EXPECT_THROW((void)forward<double>(c.call, {c.input.data(), c.w_state.data(), nullptr},
+                                     output.data(), nullptr, memory.workspace(), SerialExecutor()),
+               std::length_error);
+}
+
+TEST(EngineRecurrence, TrainsADiagonalModelInTheMemoryOfOneStep) {
+  const graph::Gso gso = graph::make_gso(graph::make_random_connected(500, 900, 5));
+  const auto bytes = [&](std::int64_t steps) {
+    Case c = make_case(Plan::kDiagonal, gso, 1, steps, 32, false, Outputs::kLast, false);
+    c.call.wanted = {.input = true, .w_state = true};
+    return forward_bytes<float>(c.call, 2) + backward_bytes<float>(c.call, 2) +
+           saved_size<float>(c.call);
+  };
+  EXPECT_EQ(bytes(5000), bytes(50));
+}
+
+}  // namespace
+}  // namespace mpssm::engine
