@@ -6,7 +6,7 @@
 #include <torch/nn/init.h>
 #include <torch/types.h>
 
-#include "mpssm/ops/dropout.h"
+#include "mpssm/ops/feed_forward.h"
 #include "mpssm/ops/linear.h"
 #include "mpssm/ops/recurrence.h"
 
@@ -38,27 +38,53 @@ BlockImpl::BlockImpl(const BlockOptions& options) : options_(options) {
                             torch::nn::Linear(options_.hidden_channels, options_.out_channels));
 }
 
-torch::Tensor BlockImpl::recur(const torch::Tensor& u, const graph::Gso& gso, Mode mode,
-                               ops::Outputs outputs) {
-  const ops::RecurrenceWeights weights{w_state->forward(), w_in};
+torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Gso& gso, Mode mode,
+                                    engine::Outputs outputs) {
+  const ops::RecurrenceWeights weights{w_state->forward(), {}};
   const ops::RecurrenceOptions how{
       .plan = options_.plan, .outputs = outputs, .operator_calls = options_.operator_calls};
   return mode == Mode::kStatic
-             ? ops::recurrence_static(gso, u, weights, options_.hops + 1, how).output
-             : ops::recurrence_temporal(gso, u, weights, how).output;
+             ? ops::recurrence_static(gso, c, weights, options_.hops + 1, how).output
+             : ops::recurrence_temporal(gso, c, weights, how).output;
 }
 
-torch::Tensor BlockImpl::decode(const torch::Tensor& x) {
-  const torch::Tensor state = w_out.defined() ? ops::matmul(x, w_out) : x;
-  torch::Tensor hidden = activate(
-      options_.activation, ops::linear(state_norm->forward(state), mlp_in->weight, mlp_in->bias));
-  if (is_training()) hidden = ops::dropout(hidden, options_.dropout);
-  return ops::linear(hidden, mlp_out->weight, mlp_out->bias);
+torch::Tensor BlockImpl::recur(const torch::Tensor& u, const graph::Gso& gso, Mode mode,
+                               engine::Outputs outputs) {
+  return recur_from(ops::matmul(u, w_in), gso, mode, outputs);
+}
+
+torch::Tensor BlockImpl::decode(const torch::Tensor& x, const torch::Tensor& residual,
+                                double dropout) {
+  const torch::Tensor mixed = w_out.defined() ? ops::matmul(x, w_out) : x;
+  const torch::Tensor state = state_norm->is_layer() ? mixed : state_norm->forward(mixed);
+  return ops::feed_forward(state,
+                           {.norm = state_norm->layer_weights(),
+                            .w1 = mlp_in->weight,
+                            .b1 = mlp_in->bias,
+                            .w2 = mlp_out->weight,
+                            .b2 = mlp_out->bias},
+                           {.activation = options_.activation,
+                            .drop_hidden = is_training() ? options_.dropout : 0.0,
+                            .drop_out = is_training() ? dropout : 0.0,
+                            .residual = residual});
 }
 
 torch::Tensor BlockImpl::forward(const torch::Tensor& u, const graph::Gso& gso, Mode mode,
-                                 ops::Outputs outputs) {
+                                 engine::Outputs outputs) {
   return decode(recur(u, gso, mode, outputs));
+}
+
+torch::Tensor BlockImpl::forward_around(const torch::Tensor& h, const Around& around,
+                                        const graph::Gso& gso, Mode mode, engine::Outputs outputs) {
+  const torch::Tensor c = around.norm.is_layer()
+                              ? ops::norm_linear(h, around.norm.layer_weights(), w_in)
+                              : ops::matmul(around.norm.forward(h), w_in);
+  torch::Tensor residual;
+  if (around.residual) {
+    const bool drops_time = mode == Mode::kTemporal && outputs == engine::Outputs::kLast;
+    residual = drops_time ? h.select(-3, h.size(-3) - 1) : h;
+  }
+  return decode(recur_from(c, gso, mode, outputs), residual, around.dropout);
 }
 
 }  // namespace mpssm::nn

@@ -8,11 +8,11 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 
+#include "mpssm/engine/plan.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/nn/activation.h"
 #include "mpssm/nn/norm.h"
 #include "mpssm/nn/state_matrix.h"
-#include "mpssm/ops/plan.h"
 
 namespace mpssm::nn {
 
@@ -33,7 +33,7 @@ struct BlockOptions {
   /// Width of an extra linear map on X before the norm; 0: none. Only diagonalise() sets it.
   std::int64_t mix_channels = 0;
   double dropout = 0.0;  ///< inside the MLP, after the activation
-  ops::Plan plan = ops::Plan::kAuto;
+  engine::Plan plan = engine::Plan::kAuto;
   std::int64_t operator_calls = 1;  ///< on one graph, see ops::RecurrenceOptions
 };
 
@@ -46,13 +46,23 @@ class BlockImpl : public torch::nn::Module {
   explicit BlockImpl(const BlockOptions& options);
 
   torch::Tensor forward(const torch::Tensor& u, const graph::Gso& gso, Mode mode = Mode::kStatic,
-                        ops::Outputs outputs = ops::Outputs::kLast);
+                        engine::Outputs outputs = engine::Outputs::kLast);
+
+  /// What a deep model puts around a block: forward(norm(h)), dropout on it, and h added. The same
+  /// as one by one, in fewer passes over memory. With kLast, h is added as of its last step.
+  struct Around {
+    NormImpl& norm;
+    double dropout = 0.0;  ///< in training
+    bool residual = true;
+  };
+  torch::Tensor forward_around(const torch::Tensor& h, const Around& around, const graph::Gso& gso,
+                               Mode mode, engine::Outputs outputs);
 
   /// X alone: what the MLP reads.
   torch::Tensor recur(const torch::Tensor& u, const graph::Gso& gso, Mode mode = Mode::kStatic,
-                      ops::Outputs outputs = ops::Outputs::kLast);
+                      engine::Outputs outputs = engine::Outputs::kLast);
   /// The MLP with its norm, at every node by itself.
-  torch::Tensor decode(const torch::Tensor& x);
+  torch::Tensor decode(const torch::Tensor& x) { return decode(x, {}, 0.0); }
 
   const BlockOptions& options() const { return options_; }
 
@@ -64,6 +74,11 @@ class BlockImpl : public torch::nn::Module {
   torch::nn::Linear mlp_out{nullptr};  ///< W2, b2
 
  private:
+  /// X from C = U B.
+  torch::Tensor recur_from(const torch::Tensor& c, const graph::Gso& gso, Mode mode,
+                           engine::Outputs outputs);
+  torch::Tensor decode(const torch::Tensor& x, const torch::Tensor& residual, double dropout);
+
   BlockOptions options_;
 };
 TORCH_MODULE(Block);

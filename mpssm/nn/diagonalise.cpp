@@ -58,7 +58,7 @@ Diagonalised diagonalise(const Block& block, double tolerance) {
   BlockOptions to = from;
   to.state_channels = w_in.size(1);
   to.state.kind = StateKind::kDiagonal;
-  to.plan = ops::Plan::kAuto;
+  to.plan = engine::Plan::kAuto;
   const bool has_norm = from.state_norm != NormKind::kNone;
   if (has_norm) to.mix_channels = from.mix_channels > 0 ? from.mix_channels : from.state_channels;
 

@@ -4,8 +4,8 @@
 #include <torch/nn/init.h>
 #include <torch/types.h>
 
-#include "mpssm/ops/dropout.h"
 #include "mpssm/ops/linear.h"
+#include "mpssm/ops/runtime.h"
 
 namespace mpssm::nn {
 namespace {
@@ -24,10 +24,10 @@ BlockOptions block_options(const ModelOptions& options) {
 }
 
 /// Outputs that block number `index` has to give: a forecast reads the last step of the last block.
-ops::Outputs outputs_of(const ModelOptions& options, std::int64_t index) {
+engine::Outputs outputs_of(const ModelOptions& options, std::int64_t index) {
   const bool every_step = options.mode == Mode::kTemporal &&
                           (options.readout != Readout::kForecast || index + 1 < options.num_blocks);
-  return every_step ? ops::Outputs::kAll : ops::Outputs::kLast;
+  return every_step ? engine::Outputs::kAll : engine::Outputs::kLast;
 }
 
 }  // namespace
@@ -75,15 +75,10 @@ torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Gso& gso) {
   torch::Tensor h = ops::linear(x, encoder_->weight, encoder_->bias);
   if (node_embedding_.defined()) h = h + node_embedding_;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const ops::Outputs outputs = outputs_of(options_, static_cast<std::int64_t>(i));
-    torch::Tensor y = blocks_[i]->forward(norms_[i]->forward(h), gso, options_.mode, outputs);
-    if (is_training()) y = ops::dropout(y, options_.dropout);
-    if (!options_.residual) {
-      h = y;
-      continue;
-    }
-    const bool dropped_time = options_.mode == Mode::kTemporal && outputs == ops::Outputs::kLast;
-    h = (dropped_time ? h.select(-3, h.size(-3) - 1) : h) + y;
+    const engine::Outputs outputs = outputs_of(options_, static_cast<std::int64_t>(i));
+    h = blocks_[i]->forward_around(
+        h, {.norm = *norms_[i], .dropout = options_.dropout, .residual = options_.residual}, gso,
+        options_.mode, outputs);
   }
   return h;
 }
@@ -92,6 +87,14 @@ torch::Tensor ModelImpl::skip(const torch::Tensor& x) {
   const torch::Tensor last =
       x.slice(/*dim=*/-3, x.size(-3) - options_.skip_steps).transpose(-3, -2);  // [..., N, T, in]
   return ops::linear(last.flatten(-2).contiguous(), skip_->weight, skip_->bias);
+}
+
+void ModelImpl::start_skip(const torch::Tensor& weight, const torch::Tensor& bias) {
+  TORCH_CHECK_VALUE(!skip_.is_empty(), "start_skip: expected a model with skip_steps > 0");
+  const torch::NoGradGuard no_grad;
+  skip_->weight.copy_(weight);
+  skip_->bias.copy_(bias);
+  readout_.start_at_zero();
 }
 
 torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Gso& gso) {
@@ -122,34 +125,38 @@ std::int64_t num_parameters(const torch::nn::Module& module) {
 std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso, std::int64_t batch,
                              std::int64_t num_steps, bool training) {
   const bool temporal = options.mode == Mode::kTemporal;
-  ops::PlanQuery query{.batch = batch,
-                       .num_steps = temporal ? num_steps : options.hops + 1,
-                       .channels = options.hidden_channels,
-                       .temporal = temporal,
-                       .diagonal = options.state.kind != StateKind::kDense,
-                       .outputs = temporal ? ops::Outputs::kAll : ops::Outputs::kLast,
-                       .training = training,
-                       .operator_calls = options.operator_calls};
-  const ops::Plan plan =
-      options.plan == ops::Plan::kAuto ? ops::choose_plan(gso, query) : options.plan;
+  engine::PlanQuery query{.batch = batch,
+                          .num_steps = temporal ? num_steps : options.hops + 1,
+                          .channels = options.hidden_channels,
+                          .temporal = temporal,
+                          .diagonal = options.state.kind != StateKind::kDense,
+                          .outputs = temporal ? engine::Outputs::kAll : engine::Outputs::kLast,
+                          .training = training,
+                          .operator_calls = options.operator_calls,
+                          .workers = ops::num_threads()};
+  const engine::Plan plan =
+      options.plan == engine::Plan::kAuto ? engine::choose_plan(gso, query) : options.plan;
   const std::int64_t features = batch * (temporal ? num_steps : 1) * gso.num_nodes() *
                                 options.hidden_channels * query.element_size;
   // In units of `features`, from the peaks of whole processes rather than from counting tensors:
   // what the allocator keeps in between is as large as what a block holds. tests/cli/memory_test.py
   // holds the result against measured peaks.
-  constexpr double kAtOnce = 18.0;  // of a backward pass, whatever the depth
-  const double per_block = options.dropout > 0.0 ? 15.0 : 13.0;  // kept for it by each block
-  constexpr double kInEvaluation = 12.0;                         // without gradients
+  constexpr double kAtOnce = 14.0;       // of a backward pass, whatever the depth
+  constexpr double kOfWindows = 3.0;     // less for forecasts: their last block gives one step only
+  constexpr double kInEvaluation = 5.5;  // without gradients
+  // Kept by each block; a batch norm is made of single operators, which keep more.
+  const double batch_norms = (options.norm == NormKind::kBatch ? 1.0 : 0.0) +
+                             (options.state_norm == NormKind::kBatch ? 1.0 : 0.0);
+  const double per_block = 5.0 + 12.0 * batch_norms;
   if (!training) return static_cast<std::int64_t>(kInEvaluation * static_cast<double>(features));
-  // A forecast takes the last step of its last block only, so that this one is small.
-  const double in_units = temporal ? per_block * static_cast<double>(options.num_blocks) - 3.0
-                                   : per_block * static_cast<double>(options.num_blocks) + kAtOnce;
+  const double in_units =
+      per_block * static_cast<double>(options.num_blocks) + (temporal ? kOfWindows : kAtOnce);
   // What a plan keeps beyond the few states that the units above hold already.
-  constexpr std::int64_t kHeld = 8;
+  constexpr std::int64_t kHeld = 5;
   const std::int64_t state = std::max<std::int64_t>(
       batch * gso.num_nodes() * options.hidden_channels * query.element_size, 1);
   const std::int64_t beyond = std::max<std::int64_t>(
-      ops::plan_memory(plan, gso, query) - kHeld * (temporal ? features : state), 0);
+      engine::plan_memory(plan, gso, query) - kHeld * (temporal ? features : state), 0);
   return static_cast<std::int64_t>(in_units * static_cast<double>(features)) +
          options.num_blocks * beyond;
 }

@@ -9,12 +9,12 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 
+#include "mpssm/engine/pool.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/nn/block.h"
 #include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/norm.h"
 #include "mpssm/nn/readout.h"
-#include "mpssm/ops/pool.h"
 
 namespace mpssm::nn {
 
@@ -38,7 +38,7 @@ struct ModelOptions {
   bool residual = true;
   double dropout = 0.0;  ///< on each block's output and inside its MLP
   Readout readout = Readout::kNode;
-  ops::Pooling pooling = ops::Pooling::kMean;
+  engine::Pooling pooling = engine::Pooling::kMean;
   /// Linear layers of the readout, with `readout_activation` between them and half the width at
   /// each.
   std::int64_t readout_layers = 1;
@@ -48,7 +48,7 @@ struct ModelOptions {
   /// kForecast: a linear map from the last so many steps of x straight to the output, started at
   /// zero; 0: none.
   std::int64_t skip_steps = 0;
-  ops::Plan plan = ops::Plan::kAuto;
+  engine::Plan plan = engine::Plan::kAuto;
   /// Calls on one graph that can share its eigenbasis (plan kAuto); 1: every call has its own
   /// graph.
   std::int64_t operator_calls = 1;
@@ -64,6 +64,10 @@ class ModelImpl : public GraphModule {
   explicit ModelImpl(const ModelOptions& options);
 
   torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso) override;
+
+  /// For a model with skip_steps: its linear map starts at weight [out, skip_steps * in] and bias
+  /// [out], all else at zero output.
+  void start_skip(const torch::Tensor& weight, const torch::Tensor& bias);
 
   const ModelOptions& options() const { return options_; }
   const std::vector<Block>& blocks() const { return blocks_; }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/nn/norm.h"
 
-#include <stdexcept>
-#include <string>
-
 #include <torch/types.h>
 
 #include "mpssm/ops/layer_norm.h"
@@ -58,26 +55,6 @@ torch::Tensor NormImpl::forward(const torch::Tensor& x) {
     return (is_own ? batch_norm(*batch_, rows) : batch_->forward(rows)).view(x.sizes());
   }
   return x;
-}
-
-std::string_view to_string(NormKind kind) {
-  switch (kind) {
-    case NormKind::kNone:
-      return "none";
-    case NormKind::kLayer:
-      return "layer";
-    case NormKind::kBatch:
-      return "batch";
-  }
-  return "unknown";
-}
-
-NormKind norm_kind_from_name(std::string_view name) {
-  for (const NormKind kind : {NormKind::kNone, NormKind::kLayer, NormKind::kBatch}) {
-    if (name == to_string(kind)) return kind;
-  }
-  throw std::invalid_argument("norm_kind_from_name: expected none, layer or batch, got '" +
-                              std::string(name) + "'");
 }
 
 }  // namespace mpssm::nn

@@ -3,15 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include <torch/nn/module.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/pimpl.h>
 
-namespace mpssm::nn {
+#include "mpssm/nn/kinds.h"
+#include "mpssm/ops/feed_forward.h"
 
-enum class NormKind { kNone, kLayer, kBatch };
+namespace mpssm::nn {
 
 /// LayerNorm over the last axis, BatchNorm over all others, or nothing. x: [..., C].
 class NormImpl : public torch::nn::Module {
@@ -19,15 +19,15 @@ class NormImpl : public torch::nn::Module {
   NormImpl(NormKind kind, std::int64_t channels);
   torch::Tensor forward(const torch::Tensor& x);
 
+  /// Of a LayerNorm, for operators that have one inside; undefined otherwise.
+  ops::NormWeights layer_weights() const { return {scale_, shift_}; }
+  bool is_layer() const { return scale_.defined(); }
+
  private:
   torch::Tensor scale_;  // LayerNorm: [C]
   torch::Tensor shift_;
   torch::nn::BatchNorm1d batch_{nullptr};
 };
 TORCH_MODULE(Norm);
-
-std::string_view to_string(NormKind kind);
-/// Throws std::invalid_argument listing the names: none, layer, batch.
-NormKind norm_kind_from_name(std::string_view name);
 
 }  // namespace mpssm::nn

@@ -2,11 +2,13 @@
 #include "mpssm/nn/readout.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <string>
 
 #include <torch/types.h>
 
 #include "mpssm/ops/linear.h"
+#include "mpssm/ops/pool.h"
 
 namespace mpssm::nn {
 
@@ -14,15 +16,21 @@ ReadoutHead::ReadoutHead(torch::nn::Module& owner, const ReadoutOptions& options
     : options_(options) {
   TORCH_CHECK_VALUE(options.layers >= 1, "readout: expected readout_layers >= 1, got ",
                     options.layers);
-  const bool triple = options.pools && options.pooling == ops::Pooling::kSumMaxMean;
+  const bool triple = options.pools && options.pooling == engine::Pooling::kSumMaxMean;
   std::int64_t width = triple ? 3 * options.in_channels : options.in_channels;
   for (std::int64_t i = 0; i < options.layers; ++i) {
     const bool last = i + 1 == options.layers;
     const std::int64_t next = last ? options.out_channels : std::max<std::int64_t>(width / 2, 1);
     layers_.push_back(
-        owner.register_module("readout_" + std::to_string(i), torch::nn::Linear(width, next)));
+        owner.register_module(fmt::format("readout_{}", i), torch::nn::Linear(width, next)));
     width = next;
   }
+}
+
+void ReadoutHead::start_at_zero() {
+  const torch::NoGradGuard no_grad;
+  layers_.back()->weight.zero_();
+  layers_.back()->bias.zero_();
 }
 
 torch::Tensor ReadoutHead::forward(torch::Tensor h, const graph::Gso& gso) const {

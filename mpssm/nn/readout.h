@@ -8,9 +8,9 @@
 #include <torch/nn/module.h>
 #include <torch/nn/modules/linear.h>
 
+#include "mpssm/engine/pool.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/nn/activation.h"
-#include "mpssm/ops/pool.h"
 
 namespace mpssm::nn {
 
@@ -18,7 +18,7 @@ struct ReadoutOptions {
   std::int64_t in_channels = 64;
   std::int64_t out_channels = 1;
   bool pools = false;  ///< one output per graph instead of one per node
-  ops::Pooling pooling = ops::Pooling::kMean;
+  engine::Pooling pooling = engine::Pooling::kMean;
   std::int64_t layers = 1;                    ///< linear ones, each of half the width
   Activation activation = Activation::kGelu;  ///< between them
 };
@@ -31,6 +31,8 @@ class ReadoutHead {
 
   /// h [..., N, in] -> [..., N, out], or [N, in] -> [G, out] if it pools.
   torch::Tensor forward(torch::Tensor h, const graph::Gso& gso) const;
+  /// The last layer gives 0 whatever comes in, until it is trained.
+  void start_at_zero();
 
  private:
   ReadoutOptions options_;

@@ -119,24 +119,4 @@ torch::Tensor StateMatrixImpl::forward() const {
   return StableSigma::apply(ops::canonical(nu), ops::canonical(theta));
 }
 
-std::string_view to_string(StateKind kind) {
-  switch (kind) {
-    case StateKind::kDense:
-      return "dense";
-    case StateKind::kDiagonal:
-      return "diagonal";
-    case StateKind::kStable:
-      return "stable";
-  }
-  return "unknown";
-}
-
-StateKind state_kind_from_name(std::string_view name) {
-  for (const StateKind kind : {StateKind::kDense, StateKind::kDiagonal, StateKind::kStable}) {
-    if (name == to_string(kind)) return kind;
-  }
-  throw std::invalid_argument("state_kind_from_name: expected dense, diagonal or stable, got '" +
-                              std::string(name) + "'");
-}
-
 }  // namespace mpssm::nn

@@ -3,18 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
-namespace mpssm::nn {
+#include "mpssm/nn/kinds.h"
 
-enum class StateKind {
-  kDense,     ///< W real [C, C], the paper's model
-  kDiagonal,  ///< complex sigma, free: |sigma| may pass 1
-  kStable,    ///< complex sigma = exp(-exp(nu) + i theta): |sigma| < 1 whatever is learned
-};
+namespace mpssm::nn {
 
 enum class DenseInit {
   kOrthogonal,  ///< scale * Q, so that powers keep their size
@@ -50,9 +45,5 @@ class StateMatrixImpl : public torch::nn::Module {
   StateMatrixOptions options_;
 };
 TORCH_MODULE(StateMatrix);
-
-std::string_view to_string(StateKind kind);
-/// Throws std::invalid_argument listing the names: dense, diagonal, stable.
-StateKind state_kind_from_name(std::string_view name);
 
 }  // namespace mpssm::nn

@@ -7,10 +7,10 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "mpssm/kernels/dropout.h"
+#include "mpssm/engine/dropout.h"
+#include "mpssm/ops/call.h"
 #include "mpssm/ops/canonical.h"
 #include "mpssm/ops/generator.h"
-#include "mpssm/ops/launch.h"
 #include "mpssm/ops/runtime.h"
 
 namespace mpssm::ops {
@@ -20,11 +20,8 @@ at::Tensor apply_mask(const at::Tensor& dense, std::uint64_t seed, double probab
   at::Tensor y = empty_tensor_like(dense);
   with_real_type(dense, [&](auto real) {
     using Real = decltype(real);
-    const Real* from = dense.data_ptr<Real>();
-    Real* to = y.data_ptr<Real>();
-    for_numbers(dense.numel(), [&](std::int64_t begin, std::int64_t end) {
-      kernels::dropout(from, to, begin, end, seed, probability);
-    });
+    engine::dropout(numbers<const Real>(dense), dense.numel(), seed, probability, numbers<Real>(y),
+                    Threads());
   });
   return y;
 }
@@ -39,8 +36,7 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list grads) {
-    TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(),
-                                "dropout: gives first derivatives only (create_graph)");
+    check_single_backward("dropout:");
     const auto seed = static_cast<std::uint64_t>(context->saved_data["seed"].toInt());
     return {apply_mask(canonical(grads[0]), seed, context->saved_data["probability"].toDouble()),
             {},
@@ -48,12 +44,13 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   }
 };
 
-std::uint64_t draw_seed(at::Generator generator) {
+}  // namespace
+
+std::uint64_t draw_dropout_seed(const at::Generator& given) {
+  at::Generator generator = given.defined() ? given : current_generator();
   const std::lock_guard<std::mutex> lock(generator.mutex());
   return at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
 }
-
-}  // namespace
 
 at::Tensor dropout(const at::Tensor& x, double probability, const at::Generator& given) {
   TORCH_CHECK_VALUE(probability >= 0.0 && probability < 1.0,
@@ -73,7 +70,7 @@ at::Tensor dropout(const at::Tensor& x, double probability, const at::Generator&
                                 .bernoulli_(1.0 - probability, generator);
     return dense * (kept / (1.0 - probability)).to(x.scalar_type());
   }
-  return DropoutFunction::apply(dense, static_cast<std::int64_t>(draw_seed(generator)),
+  return DropoutFunction::apply(dense, static_cast<std::int64_t>(draw_dropout_seed(generator)),
                                 probability);
 }
 

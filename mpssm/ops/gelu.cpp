@@ -4,9 +4,9 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "mpssm/kernels/gelu.h"
+#include "mpssm/engine/activation.h"
+#include "mpssm/ops/call.h"
 #include "mpssm/ops/canonical.h"
-#include "mpssm/ops/launch.h"
 #include "mpssm/ops/runtime.h"
 
 namespace mpssm::ops {
@@ -14,10 +14,8 @@ namespace {
 
 at::Tensor forward(const at::Tensor& x) {
   at::Tensor y = empty_tensor_like(x);
-  const float* from = x.data_ptr<float>();
-  float* to = y.data_ptr<float>();
-  for_numbers(x.numel(),
-              [&](std::int64_t begin, std::int64_t end) { kernels::gelu(from, to, begin, end); });
+  engine::activate(engine::Activation::kGelu, numbers<const float>(x), x.numel(), numbers<float>(y),
+                   Threads());
   return y;
 }
 
@@ -29,17 +27,12 @@ struct GeluFunction : torch::autograd::Function<GeluFunction> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list grads) {
-    TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(),
-                                "gelu: gives first derivatives only (create_graph)");
+    check_single_backward("gelu:");
     const at::Tensor x = context->get_saved_variables()[0];
     const at::Tensor grad = canonical(grads[0]);
     at::Tensor out = empty_tensor_like(x);
-    const float* x_data = x.data_ptr<float>();
-    const float* grad_data = grad.data_ptr<float>();
-    float* to = out.data_ptr<float>();
-    for_numbers(x.numel(), [&](std::int64_t begin, std::int64_t end) {
-      kernels::gelu_adjoint(x_data, grad_data, to, begin, end);
-    });
+    engine::activate_adjoint(engine::Activation::kGelu, numbers<const float>(x),
+                             numbers<const float>(grad), x.numel(), numbers<float>(out), Threads());
     return {out};
   }
 };

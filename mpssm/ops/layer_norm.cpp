@@ -1,36 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/ops/layer_norm.h"
 
-#include <algorithm>
-
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "mpssm/kernels/layer_norm.h"
+#include "mpssm/engine/layer_norm.h"
+#include "mpssm/ops/call.h"
 #include "mpssm/ops/canonical.h"
-#include "mpssm/ops/launch.h"
 #include "mpssm/ops/runtime.h"
 
 namespace mpssm::ops {
 namespace {
 
-/// Rows of one task. Fixed: the gradients of scale and shift are summed per task, then over tasks.
-constexpr std::int64_t kTaskRows = 512;
-
-std::int64_t num_tasks(std::int64_t rows) { return (rows + kTaskRows - 1) / kTaskRows; }
-
 template <typename T>
-kernels::LayerNormArgs<T> make_args(const at::Tensor& x, const at::Tensor& scale,
-                                    const at::Tensor& mean, const at::Tensor& inverse,
-                                    double epsilon) {
-  kernels::LayerNormArgs<T> args;
-  args.width = x.size(-1);
-  args.epsilon = epsilon;
-  args.x = x.data_ptr<T>();
-  args.scale = scale.data_ptr<T>();
-  args.mean = mean.data_ptr<T>();
-  args.inverse = inverse.data_ptr<T>();
-  return args;
+engine::LayerNorm<T> make_args(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& mean,
+                               const at::Tensor& inverse, double epsilon) {
+  return {x.numel() / x.size(-1), x.size(-1),         epsilon, numbers<T>(x), numbers<T>(scale),
+          numbers<T>(mean),       numbers<T>(inverse)};
 }
 
 struct Forward {
@@ -45,13 +31,8 @@ Forward forward(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& 
   Forward out{empty_tensor_like(x), at::empty({rows}, x.options()), at::empty({rows}, x.options())};
   with_real_type(x, [&](auto zero) {
     using T = decltype(zero);
-    const auto args = make_args<T>(x, scale, out.mean, out.inverse, epsilon);
-    const T* shift_data = shift.data_ptr<T>();
-    T* y = out.y.data_ptr<T>();
-    run_tasks(num_tasks(rows), 4 * x.numel(), [&](std::int64_t task) {
-      kernels::layer_norm(args, shift_data, y, task * kTaskRows,
-                          std::min(rows, (task + 1) * kTaskRows));
-    });
+    engine::layer_norm(make_args<T>(x, scale, out.mean, out.inverse, epsilon),
+                       numbers<const T>(shift), numbers<T>(out.y), Threads());
   });
   return out;
 }
@@ -66,29 +47,22 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list grads) {
-    TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(),
-                                "layer_norm: gives first derivatives only (create_graph)");
+    check_single_backward("layer_norm:");
     const auto saved = context->get_saved_variables();
     const at::Tensor& x = saved[0];
     const at::Tensor grad = canonical(grads[0]);
-    const std::int64_t rows = x.numel() / x.size(-1);
-    const std::int64_t tasks = num_tasks(rows);
     at::Tensor grad_x = empty_tensor_like(x);
-    at::Tensor sums = at::zeros({2, tasks, x.size(-1)}, x.options());
+    at::Tensor grad_scale = at::empty({x.size(-1)}, x.options());
+    at::Tensor grad_shift = at::empty({x.size(-1)}, x.options());
     with_real_type(x, [&](auto zero) {
       using T = decltype(zero);
       const auto args = make_args<T>(x, saved[1], saved[2], saved[3], 0.0);
-      const T* grad_data = grad.data_ptr<T>();
-      T* grad_x_data = grad_x.data_ptr<T>();
-      T* scale_data = sums.data_ptr<T>();
-      T* shift_data = scale_data + tasks * args.width;
-      run_tasks(tasks, 8 * x.numel(), [&](std::int64_t task) {
-        kernels::layer_norm_adjoint(args, grad_data, grad_x_data, scale_data + task * args.width,
-                                    shift_data + task * args.width, task * kTaskRows,
-                                    std::min(rows, (task + 1) * kTaskRows));
-      });
+      const CallMemory memory(sizeof(T) * engine::layer_norm_scratch(args.rows, args.width));
+      engine::layer_norm_adjoint(args, numbers<const T>(grad), numbers<T>(grad_x),
+                                 numbers<T>(grad_scale), numbers<T>(grad_shift), memory.data<T>(),
+                                 Threads());
     });
-    return {grad_x, sum_of_parts(sums[0]), sum_of_parts(sums[1]), {}};
+    return {grad_x, grad_scale, grad_shift, {}};
   }
 };
 

@@ -1,77 +1,87 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/ops/pool.h"
 
-#include <stdexcept>
-#include <string>
-
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
 
+#include "mpssm/ops/call.h"
 #include "mpssm/ops/canonical.h"
+#include "mpssm/ops/runtime.h"
 
 namespace mpssm::ops {
 namespace {
 
-/// [G]: nodes of each graph.
-at::Tensor part_sizes(const graph::Gso& gso) {
-  at::Tensor sizes = at::empty({gso.num_graphs()}, at::kLong);
-  for (std::int64_t g = 0; g < gso.num_graphs(); ++g) {
-    sizes.data_ptr<std::int64_t>()[g] = gso.graph_ptr()[g + 1] - gso.graph_ptr()[g];
-  }
-  return sizes;
-}
+struct SavedGraphs : torch::CustomClassHolder {
+  explicit SavedGraphs(graph::Gso gso_in) : gso(std::move(gso_in)) {}
+  graph::Gso gso;
+};
 
-at::Tensor reduce(const at::Tensor& x, const at::Tensor& sizes, const char* how) {
-  const at::Tensor out = at::segment_reduce(x, how, sizes, {}, {}, /*axis=*/0, /*unsafe=*/true, {});
-  // The maximum of nothing is minus infinity, the mean not a number.
-  return at::where((sizes == 0).unsqueeze(-1), at::zeros({}, x.options()), out);
+struct PoolFunction : torch::autograd::Function<PoolFunction> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            const graph::Gso& gso, Pooling pooling) {
+    at::Tensor y =
+        at::empty({gso.num_graphs(), engine::pooled_copies(pooling) * x.size(1)}, x.options());
+    with_real_type(x, [&](auto zero) {
+      using T = decltype(zero);
+      engine::pool(pooling, gso.graph_ptr(), numbers<const T>(x), x.size(1), numbers<T>(y),
+                   Threads());
+    });
+    context->saved_data["graphs"] =
+        c10::IValue::make_capsule(c10::make_intrusive<SavedGraphs>(gso));
+    context->saved_data["pooling"] = static_cast<std::int64_t>(pooling);
+    context->save_for_backward({x, y});
+    return y;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list grads) {
+    check_single_backward("pool:");
+    const auto saved = context->get_saved_variables();
+    const auto graphs =
+        c10::static_intrusive_pointer_cast<SavedGraphs>(context->saved_data["graphs"].toCapsule());
+    const auto pooling = static_cast<Pooling>(context->saved_data["pooling"].toInt());
+    const at::Tensor grad = canonical(grads[0]);
+    at::Tensor out = empty_tensor_like(saved[0]);
+    with_real_type(grad, [&](auto zero) {
+      using T = decltype(zero);
+      engine::pool_adjoint(pooling, graphs->gso.graph_ptr(), numbers<const T>(saved[0]),
+                           saved[0].size(1), numbers<const T>(saved[1]), numbers<const T>(grad),
+                           numbers<T>(out), Threads());
+    });
+    return {out, {}, {}};
+  }
+};
+
+/// Plain torch, for types and devices that the engine does not know: one graph after the other.
+at::Tensor reference_pool(const graph::Gso& gso, const at::Tensor& x, Pooling pooling) {
+  if (pooling == Pooling::kSumMaxMean) {
+    return at::cat({reference_pool(gso, x, Pooling::kSum), reference_pool(gso, x, Pooling::kMax),
+                    reference_pool(gso, x, Pooling::kMean)},
+                   1);
+  }
+  std::vector<at::Tensor> rows;
+  for (std::int64_t g = 0; g < gso.num_graphs(); ++g) {
+    const at::Tensor nodes = x.slice(0, gso.graph_ptr()[g], gso.graph_ptr()[g + 1]);
+    if (nodes.size(0) == 0) {
+      rows.push_back(at::zeros({x.size(1)}, x.options()));
+    } else if (pooling == Pooling::kMax) {
+      rows.push_back(at::amax(nodes, 0));
+    } else {
+      rows.push_back(pooling == Pooling::kSum ? nodes.sum(0) : nodes.mean(0));
+    }
+  }
+  return rows.empty() ? at::zeros({0, x.size(1)}, x.options()) : at::stack(rows);
 }
 
 }  // namespace
 
 at::Tensor pool(const graph::Gso& gso, const at::Tensor& x, Pooling pooling) {
+  ensure_runtime();
   TORCH_CHECK_VALUE(x.defined() && x.dim() == 2 && x.size(0) == gso.num_nodes(),
                     "pool: expected x of shape [N=", gso.num_nodes(), ", C], got ", describe(x));
-  if (x.is_meta()) {  // which torch's segment_reduce does not know
-    const std::int64_t copies = pooling == Pooling::kSumMaxMean ? 3 : 1;
-    return at::empty({gso.num_graphs(), copies * x.size(1)}, x.options());
-  }
-  const at::Tensor sizes = part_sizes(gso).to(x.device());
   const at::Tensor dense = canonical(x);
-  switch (pooling) {
-    case Pooling::kSum:
-      return reduce(dense, sizes, "sum");
-    case Pooling::kMean:
-      return reduce(dense, sizes, "mean");
-    case Pooling::kMax:
-      return reduce(dense, sizes, "max");
-    case Pooling::kSumMaxMean:
-      break;
-  }
-  return at::cat(
-      {reduce(dense, sizes, "sum"), reduce(dense, sizes, "max"), reduce(dense, sizes, "mean")}, 1);
-}
-
-std::string_view to_string(Pooling pooling) {
-  switch (pooling) {
-    case Pooling::kSum:
-      return "sum";
-    case Pooling::kMean:
-      return "mean";
-    case Pooling::kMax:
-      return "max";
-    case Pooling::kSumMaxMean:
-      return "sum_max_mean";
-  }
-  return "unknown";
-}
-
-Pooling pooling_from_name(std::string_view name) {
-  for (const Pooling pooling :
-       {Pooling::kSum, Pooling::kMean, Pooling::kMax, Pooling::kSumMaxMean}) {
-    if (name == to_string(pooling)) return pooling;
-  }
-  throw std::invalid_argument("pooling_from_name: expected sum, mean, max or sum_max_mean, got '" +
-                              std::string(name) + "'");
+  if (!has_kernel({x})) return reference_pool(gso, dense, pooling);
+  return PoolFunction::apply(dense, gso, pooling);
 }
 
 }  // namespace mpssm::ops

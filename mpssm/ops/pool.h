@@ -2,22 +2,18 @@
 // Pooling of node features over the graphs of a batch.
 #pragma once
 
-#include <string_view>
-
 #include <ATen/core/Tensor.h>
 
+#include "mpssm/engine/pool.h"
 #include "mpssm/graph/gso.h"
 
 namespace mpssm::ops {
 
-enum class Pooling { kSum, kMean, kMax, kSumMaxMean /* the three side by side */ };
+using engine::Pooling;
 
-/// x [N, C] -> [G, C], or [G, 3 C] for kSumMaxMean; G = gso.num_graphs(). Differentiable in x. A
-/// graph without nodes gives zeros.
+/// x [N, C] -> [G, C], or [G, 3 C] for kSumMaxMean; G = gso.num_graphs(). Differentiable in x,
+/// once. A graph without nodes gives zeros. float and double on the CPU; anything else goes to
+/// torch.
 at::Tensor pool(const graph::Gso& gso, const at::Tensor& x, Pooling pooling);
-
-std::string_view to_string(Pooling pooling);
-/// Throws std::invalid_argument listing the names: sum, mean, max, sum_max_mean.
-Pooling pooling_from_name(std::string_view name);
 
 }  // namespace mpssm::ops

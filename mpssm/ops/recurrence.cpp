@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: MIT
+// The engine's recurrence on tensors: checks, memory, autograd.
 #include "mpssm/ops/recurrence.h"
 
+#include <fmt/core.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
+#include "mpssm/engine/recurrence.h"
+#include "mpssm/ops/call.h"
 #include "mpssm/ops/canonical.h"
 #include "mpssm/ops/linear.h"
-#include "mpssm/ops/plans.h"
 #include "mpssm/ops/reference.h"
 #include "mpssm/ops/runtime.h"
 
@@ -14,12 +23,6 @@ namespace mpssm::ops {
 namespace {
 
 enum class Mode { kStatic, kTemporal };
-
-/// The form in which torch stores what is not a tensor.
-struct SavedShape : torch::CustomClassHolder {
-  explicit SavedShape(ProblemShape shape_in) : shape(std::move(shape_in)) {}
-  ProblemShape shape;
-};
 
 /// Checks every argument and returns C, the number of real channels.
 std::int64_t check_arguments(const char* name, Mode mode, const graph::Gso& gso,
@@ -90,19 +93,131 @@ std::int64_t check_arguments(const char* name, Mode mode, const graph::Gso& gso,
   return channels;
 }
 
-at::Tensor run(Plan plan, const Problem& problem) {
-  switch (plan) {
-    case Plan::kStepwise:
-      return run_stepwise(problem);
-    case Plan::kDoubling:
-      return run_doubling(problem);
-    case Plan::kDiagonal:
-      return run_diagonal(problem);
-    case Plan::kSpectral:
-      return run_spectral(problem);
-    default:
-      TORCH_INTERNAL_ASSERT(false, "recurrence: no plan was chosen");
+/// Every tensor contiguous, of one real dtype, on the CPU; absent ones undefined.
+struct Tensors {
+  at::Tensor input;       // C: [B, N, C] static, [B, T, N, C] temporal
+  at::Tensor w_state;     // [C, C] real or [C/2] complex
+  at::Tensor initial;     // [B, N, C]
+  at::Tensor gso_values;  // [nonzeros]
+};
+
+engine::RecurrenceWanted wanted_by(const Tensors& tensors) {
+  if (!at::GradMode::is_enabled()) return {};
+  const auto wants = [](const at::Tensor& tensor) {
+    return tensor.defined() && tensor.requires_grad();
+  };
+  return {wants(tensors.input), wants(tensors.w_state), wants(tensors.initial),
+          wants(tensors.gso_values)};
+}
+
+/// The operator of the call: the graph's, or its pattern with the given entries.
+graph::Gso with_entries(const graph::Gso& gso, const at::Tensor& values) {
+  if (!values.defined()) return gso;
+  const at::Tensor copy = values.to(at::kDouble).contiguous();
+  return gso.with_values({copy.data_ptr<double>(), static_cast<std::size_t>(copy.numel())});
+}
+
+template <typename T>
+engine::RecurrenceInputs<T> inputs_of(const Tensors& tensors) {
+  return {numbers<T>(tensors.input), numbers<T>(tensors.w_state), numbers<T>(tensors.initial)};
+}
+
+struct Computed {
+  at::Tensor output;
+  at::Tensor saved;
+};
+
+/// Nothing if the numbers left the range of their type on the way.
+std::optional<Computed> run_forward(const engine::RecurrenceCall& call, const Tensors& tensors) {
+  const at::NoGradGuard no_grad;
+  const engine::RecurrenceShape& shape = call.shape;
+  std::vector<std::int64_t> sizes = {shape.batch, shape.num_nodes(), shape.channels};
+  if (shape.all_outputs()) sizes.insert(sizes.begin() + 1, shape.num_steps);
+  return with_real_type(tensors.input, [&](auto zero) -> std::optional<Computed> {
+    using T = decltype(zero);
+    const Threads threads;
+    Computed computed{empty_tensor(sizes, tensors.input.options()),
+                      empty_tensor({engine::saved_size<T>(call)}, tensors.input.options())};
+    const CallMemory memory(engine::forward_bytes<T>(call, threads.workers()));
+    const bool is_done =
+        engine::forward<T>(call, inputs_of<T>(tensors), numbers<T>(computed.output),
+                           numbers<T>(computed.saved), memory.workspace(), threads);
+    return is_done ? std::optional(std::move(computed)) : std::nullopt;
+  });
+}
+
+/// The form in which torch stores what is not a tensor.
+struct SavedCall : torch::CustomClassHolder {
+  explicit SavedCall(engine::RecurrenceCall call_in) : call(std::move(call_in)) {}
+  engine::RecurrenceCall call;
+};
+
+/// Takes the output as it is: whether the plan has one must be known before autograd records
+/// anything.
+struct RecurrenceFunction : torch::autograd::Function<RecurrenceFunction> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& input,
+                            const at::Tensor& w_state, const at::Tensor& initial_or_empty,
+                            const at::Tensor& /*values_or_empty*/,
+                            const engine::RecurrenceCall& call, const Computed& computed) {
+    context->saved_data["call"] = c10::IValue::make_capsule(c10::make_intrusive<SavedCall>(call));
+    const engine::RecurrenceReads reads = engine::backward_reads(call);
+    const at::Tensor initial = absent_if_empty(initial_or_empty);
+    context->save_for_backward({w_state, reads.input ? input : at::Tensor(),
+                                reads.initial ? initial : at::Tensor(),
+                                reads.output ? computed.output : at::Tensor(), computed.saved});
+    return computed.output;
   }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list grads) {
+    engine::RecurrenceCall call =
+        c10::static_intrusive_pointer_cast<SavedCall>(context->saved_data["call"].toCapsule())
+            ->call;
+    const std::string name = fmt::format("recurrence: plan {}", to_string(call.plan));
+    check_single_backward(name.c_str(), "; use plan reference for gradients of gradients");
+    call.wanted = {context->needs_input_grad(0), context->needs_input_grad(1),
+                   context->needs_input_grad(2), context->needs_input_grad(3)};
+    const auto saved = context->get_saved_variables();
+    const Tensors tensors{saved[1], saved[0], saved[2], {}};
+    const at::Tensor grad = canonical(grads[0]);
+
+    const engine::RecurrenceShape& shape = call.shape;
+    const std::vector<std::int64_t> state = {shape.batch, shape.num_nodes(), shape.channels};
+    Tensors out;
+    if (call.wanted.input) {
+      std::vector<std::int64_t> sizes = state;
+      if (shape.temporal) sizes.insert(sizes.begin() + 1, shape.num_steps);
+      out.input = empty_tensor(sizes, grad.options());
+    }
+    if (call.wanted.w_state) out.w_state = at::empty_like(tensors.w_state);
+    if (call.wanted.initial) out.initial = empty_tensor(state, grad.options());
+    if (call.wanted.gso_values) {
+      out.gso_values = at::empty({shape.gso.num_nonzeros()}, grad.options());
+    }
+    with_real_type(grad, [&](auto zero) {
+      using T = decltype(zero);
+      const Threads threads;
+      const CallMemory memory(engine::backward_bytes<T>(call, threads.workers()));
+      engine::backward<T>(call, {inputs_of<T>(tensors), numbers<T>(saved[3]), numbers<T>(saved[4])},
+                          numbers<T>(grad),
+                          {numbers<T>(out.input), numbers<T>(out.w_state), numbers<T>(out.initial),
+                           numbers<T>(out.gso_values)},
+                          memory.workspace(), threads);
+    });
+    return {out.input, out.w_state, out.initial, out.gso_values, {}, {}};
+  }
+};
+
+at::Tensor run(engine::RecurrenceCall call, const Tensors& tensors) {
+  std::optional<Computed> computed = run_forward(call, tensors);
+  if (!computed) {
+    call.plan = Plan::kStepwise;
+    computed = run_forward(call, tensors);
+  }
+  if (!call.wanted.any()) return computed->output;
+  return RecurrenceFunction::apply(
+      tensors.input, tensors.w_state, empty_if_absent(tensors.initial, tensors.input),
+      empty_if_absent(tensors.gso_values, tensors.input), call, *computed);
 }
 
 RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, const at::Tensor& u,
@@ -128,38 +243,49 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
   std::vector<std::int64_t> shape_in = {-1, n, channels};
   if (temporal) shape_in.insert(shape_in.begin() + 1, num_steps);
 
-  Problem problem;
-  problem.input = input.view(shape_in);
-  problem.w_state = canonical(weights.w_state);
+  Tensors tensors;
+  tensors.input = input.view(shape_in);
+  tensors.w_state = canonical(weights.w_state);
   if (options.initial.defined()) {
-    problem.initial = canonical(options.initial).view({-1, n, channels});
+    tensors.initial = canonical(options.initial).view({-1, n, channels});
   }
-  problem.gso_values = canonical(options.gso_values);
-  problem.shape = {gso, problem.input.size(0), num_steps, channels, temporal, options.outputs};
+  tensors.gso_values = canonical(options.gso_values);
 
-  const PlanQuery query{.batch = problem.shape.batch,
+  engine::RecurrenceCall call;
+  call.shape = {.gso = gso,
+                .batch = tensors.input.size(0),
+                .num_steps = num_steps,
+                .channels = channels,
+                .temporal = temporal,
+                .diagonal = weights.w_state.is_complex(),
+                .outputs = options.outputs};
+  call.has_initial = options.initial.defined();
+  call.wanted = wanted_by(tensors);
+  const PlanQuery query{.batch = call.shape.batch,
                         .num_steps = num_steps,
                         .channels = channels,
                         .temporal = temporal,
-                        .diagonal = weights.w_state.is_complex(),
+                        .diagonal = call.shape.diagonal,
                         .outputs = options.outputs,
-                        .training = any_requires_grad(problem),
+                        .training = call.wanted.any(),
                         .gso_values = options.gso_values.defined(),
                         .element_size = static_cast<std::int64_t>(u.element_size()),
-                        .operator_calls = options.operator_calls};
-  Plan plan = options.plan;
-  if (plan == Plan::kAuto) {
-    plan = choose_plan(gso, query);
-  } else if (const std::string reason = why_not(plan, gso, query); !reason.empty()) {
-    TORCH_CHECK_VALUE(false, name, ": plan ", to_string(plan), " cannot run this: ", reason);
+                        .operator_calls = options.operator_calls,
+                        .workers = num_threads()};
+  call.plan = options.plan;
+  if (call.plan == Plan::kAuto) {
+    call.plan = choose_plan(gso, query);
+  } else if (const std::string reason = why_not(call.plan, gso, query); !reason.empty()) {
+    TORCH_CHECK_VALUE(false, name, ": plan ", to_string(call.plan), " cannot run this: ", reason);
   }
-  at::Tensor out = run(plan, problem);
+  call.shape.gso = with_entries(gso, tensors.gso_values);
+  at::Tensor out = run(std::move(call), tensors);
 
   std::vector<std::int64_t> shape_out(leading.begin(), leading.end());
   if (options.outputs == Outputs::kAll) shape_out.push_back(num_steps);
   shape_out.insert(shape_out.end(), {n, channels});
   if (options.outputs == Outputs::kAll) {
-    // Plans keep these for their backward pass: a true view lets torch notice if they are changed.
+    // Kept for the backward pass, perhaps: a true view lets torch notice if they are changed.
     out = out.view(shape_out);
     return {out, out.select(-3, num_steps - 1)};
   }
@@ -170,38 +296,6 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
 }
 
 }  // namespace
-
-void save_shape(torch::autograd::AutogradContext* context, const ProblemShape& shape) {
-  context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<SavedShape>(shape));
-}
-
-ProblemShape saved_shape(torch::autograd::AutogradContext* context) {
-  return c10::static_intrusive_pointer_cast<SavedShape>(context->saved_data["shape"].toCapsule())
-      ->shape;
-}
-
-void check_single_backward(const char* plan) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(), "recurrence: plan ", plan,
-                              " gives first derivatives only; use plan reference for gradients of "
-                              "gradients (create_graph)");
-}
-
-at::Tensor empty_if_absent(const at::Tensor& tensor, const at::Tensor& like) {
-  return tensor.defined() ? tensor : at::empty({0}, like.options());
-}
-
-at::Tensor absent_if_empty(const at::Tensor& tensor) {
-  return tensor.numel() > 0 ? tensor : at::Tensor();
-}
-
-bool any_requires_grad(const Problem& problem) {
-  if (!at::GradMode::is_enabled()) return false;
-  const auto wants = [](const at::Tensor& tensor) {
-    return tensor.defined() && tensor.requires_grad();
-  };
-  return wants(problem.input) || wants(problem.w_state) || wants(problem.initial) ||
-         wants(problem.gso_values);
-}
 
 RecurrenceResult recurrence_static(const graph::Gso& gso, const at::Tensor& u,
                                    const RecurrenceWeights& weights, std::int64_t num_steps,

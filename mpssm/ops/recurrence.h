@@ -7,10 +7,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "mpssm/engine/plan.h"
 #include "mpssm/graph/gso.h"
-#include "mpssm/ops/plan.h"
 
 namespace mpssm::ops {
+
+using engine::Outputs;
+using engine::Plan;
+using engine::PlanQuery;
 
 /// W and B.
 struct RecurrenceWeights {

@@ -47,7 +47,7 @@ Handle make_handle(const at::Tensor& edge_index, const at::Tensor& edge_weight,
 
 RecurrenceOptions options_from(const std::string& plan, bool all_outputs,
                                const at::Tensor& initial) {
-  return {.plan = plan_from_name(plan),
+  return {.plan = engine::plan_from_name(plan),
           .outputs = all_outputs ? Outputs::kAll : Outputs::kLast,
           .initial = initial};
 }
@@ -71,7 +71,7 @@ at::Tensor recurrence_temporal_op(const Handle& gso, const at::Tensor& u, const 
 }
 
 at::Tensor pool_op(const Handle& gso, const at::Tensor& x, const std::string& pooling) {
-  return pool(gso->gso, x, pooling_from_name(pooling));
+  return pool(gso->gso, x, engine::pooling_from_name(pooling));
 }
 
 }  // namespace

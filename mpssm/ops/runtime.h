@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "mpssm/engine/executor.h"
+
 namespace mpssm::ops {
 
 /// Threads that our operators use; torch's number stays as it is. 0 means as if never set. Throws
@@ -14,17 +16,25 @@ void set_num_threads(std::int64_t num_threads);
 
 /// What set_num_threads() said; else MPSSM_NUM_THREADS; else torch's number, which is
 /// OMP_NUM_THREADS or what at::set_num_threads() said (also later); else, where torch was told
-/// nothing and starts with one thread (Debian's 1.13), usable_cores().
+/// nothing and starts with one thread (Debian's 1.13), base::usable_cores().
 std::int64_t num_threads();
 
 /// For programs, which own their process: sets our threads and torch's. 0 means MPSSM_NUM_THREADS,
-/// else OMP_NUM_THREADS, else usable_cores(). Throws like set_num_threads().
+/// else OMP_NUM_THREADS, else base::usable_cores(). Throws like set_num_threads().
 void set_process_threads(std::int64_t num_threads);
 
-/// Calls worker() at once on num_threads() threads, this one among them; on this one alone inside
-/// another parallel region. What one of them throws comes out. Not by at::parallel_for, whose
-/// threads are torch's to count.
-void run_workers(const std::function<void()>& worker);
+/// num_threads() threads of this process for one call of the engine, the calling one among them;
+/// that one alone inside another parallel region. Not by at::parallel_for, whose threads are
+/// torch's to count.
+class Threads final : public engine::Executor {
+ public:
+  Threads() : workers_(num_threads()) {}
+  std::int64_t workers() const override { return workers_; }
+  void run(const std::function<void(std::int64_t)>& worker) const override;
+
+ private:
+  std::int64_t workers_;
+};
 
 /// Called by every operator; reads MPSSM_NUM_THREADS and MPSSM_SIMD (the instruction set) once.
 /// Throws std::invalid_argument, each time, if a variable makes no sense.

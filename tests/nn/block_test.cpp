@@ -50,11 +50,11 @@ TEST(Block, TemporalOutputsAreTheMlpOfEachState) {
   Block block(BlockOptions{.in_channels = 3, .state_channels = 8, .out_channels = 2});
   const auto gso = small_operator();
   const auto u = torch::randn({4, 6, 12, 3});
-  const auto all = block->forward(u, gso, Mode::kTemporal, ops::Outputs::kAll);
+  const auto all = block->forward(u, gso, Mode::kTemporal, engine::Outputs::kAll);
   EXPECT_EQ(all.sizes(), torch::IntArrayRef({4, 6, 12, 2}));
-  const auto last = block->forward(u, gso, Mode::kTemporal, ops::Outputs::kLast);
+  const auto last = block->forward(u, gso, Mode::kTemporal, engine::Outputs::kLast);
   EXPECT_TRUE(close(last, all.select(1, 5), 1e-5));
-  const auto states = block->recur(u, gso, Mode::kTemporal, ops::Outputs::kAll);
+  const auto states = block->recur(u, gso, Mode::kTemporal, engine::Outputs::kAll);
   EXPECT_TRUE(close(block->decode(states.select(1, 2)), all.select(1, 2), 1e-5));
 }
 
@@ -197,8 +197,8 @@ TEST_P(DiagonaliseByNorm, GivesTheSameFunction) {
                         type == torch::kDouble ? 1e-10 : 1e-3))
           << "width " << width;
       const auto sequence = torch::randn({9, 12, 3}, type);
-      EXPECT_TRUE(close(diagonal->forward(sequence, gso, Mode::kTemporal, ops::Outputs::kAll),
-                        dense->forward(sequence, gso, Mode::kTemporal, ops::Outputs::kAll),
+      EXPECT_TRUE(close(diagonal->forward(sequence, gso, Mode::kTemporal, engine::Outputs::kAll),
+                        dense->forward(sequence, gso, Mode::kTemporal, engine::Outputs::kAll),
                         type == torch::kDouble ? 1e-10 : 1e-3));
     }
   }
@@ -240,13 +240,13 @@ TEST(Options, NamesGoBothWays) {
   }
   for (const Activation each : {Activation::kGelu, Activation::kRelu, Activation::kTanh,
                                 Activation::kLeakyRelu, Activation::kIdentity}) {
-    EXPECT_EQ(activation_from_name(to_string(each)), each);
+    EXPECT_EQ(engine::activation_from_name(to_string(each)), each);
   }
   EXPECT_THAT([] { state_kind_from_name("x"); },
               ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
   EXPECT_THAT([] { norm_kind_from_name("x"); },
               ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
-  EXPECT_THAT([] { activation_from_name("x"); },
+  EXPECT_THAT([] { engine::activation_from_name("x"); },
               ThrowsMessage<std::invalid_argument>(HasSubstr("'x'")));
 }
 

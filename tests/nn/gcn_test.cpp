@@ -55,7 +55,7 @@ TEST(Gcn, ReadsOutGraphsAndNamesBadShapes) {
                      .hidden_channels = 4,
                      .norm = NormKind::kLayer,
                      .dropout = 0.5,
-                     .readout = {.pools = true, .pooling = ops::Pooling::kSumMaxMean}});
+                     .readout = {.pools = true, .pooling = engine::Pooling::kSumMaxMean}});
   EXPECT_EQ(gcn->forward(torch::randn({12, 3}), gso).sizes(), torch::IntArrayRef({2, 1}));
   EXPECT_THROW(gcn->forward(torch::randn({12, 4}), gso), c10::Error);
 }

@@ -70,8 +70,8 @@ TEST(Model, HasTheShapesItPromises) {
   EXPECT_EQ(shape(options, torch::randn({12, 3})), Shape({12, 2}));
   EXPECT_EQ(shape(options, torch::randn({4, 12, 3})), Shape({4, 12, 2}));
   options.readout = Readout::kGraph;
-  for (const auto pooling :
-       {ops::Pooling::kSum, ops::Pooling::kMean, ops::Pooling::kMax, ops::Pooling::kSumMaxMean}) {
+  for (const auto pooling : {engine::Pooling::kSum, engine::Pooling::kMean, engine::Pooling::kMax,
+                             engine::Pooling::kSumMaxMean}) {
     options.pooling = pooling;
     options.readout_layers = 2;
     EXPECT_EQ(shape(options, torch::randn({12, 3})), Shape({2, 2}));

@@ -14,6 +14,7 @@
 #include "mpssm/graph/generators.h"
 #include "mpssm/ops/canonical.h"
 #include "mpssm/ops/dropout.h"
+#include "mpssm/ops/feed_forward.h"
 #include "mpssm/ops/gelu.h"
 #include "mpssm/ops/generator.h"
 #include "mpssm/ops/layer_norm.h"
@@ -100,6 +101,27 @@ std::vector<Op> every_op() {
          return {torch::randn({2, 7, 6}, type), torch::randn({6}, type), torch::randn({6}, type)};
        },
        [](const Tensors& x) { return ops::layer_norm(x[0], x[1], x[2]); }});
+  all.push_back({"norm_linear",
+                 {"x", "scale", "shift", "w"},
+                 [](torch::Dtype type) -> Tensors {
+                   return {torch::randn({2, 7, 6}, type), torch::randn({6}, type),
+                           torch::randn({6}, type), torch::randn({6, 4}, type)};
+                 },
+                 [](const Tensors& x) {
+                   return norm_linear(x[0], {x[1], x[2]}, x[3]);
+                 }});
+  all.push_back(
+      {"feed_forward",
+       {"x", "scale", "shift", "w1", "b1", "w2", "b2", "residual"},
+       [](torch::Dtype type) -> Tensors {
+         return {torch::randn({2, 7, 6}, type), torch::randn({6}, type),
+                 torch::randn({6}, type),       torch::randn({5, 6}, type),
+                 torch::randn({5}, type),       torch::randn({4, 5}, type),
+                 torch::randn({4}, type),       torch::randn({2, 7, 4}, type)};
+       },
+       [](const Tensors& x) {
+         return feed_forward(x[0], {{x[1], x[2]}, x[3], x[4], x[5], x[6]}, {.residual = x[7]});
+       }});
   all.push_back({"gelu", {"x"}, features, [](const Tensors& x) { return ops::gelu(x[0]); }});
   all.push_back({"dropout", {"x"}, features, [](const Tensors& x) {
                    return ops::dropout(x[0], 0.4, make_generator(5));

@@ -56,7 +56,7 @@ TEST(Pool, SaysWhatIsWrong) {
       },
       ::testing::ThrowsMessage<c10::Error>(
           ::testing::HasSubstr("pool: expected x of shape [N=7, C], got [6, 2]")));
-  EXPECT_THAT([] { pooling_from_name("median"); },
+  EXPECT_THAT([] { engine::pooling_from_name("median"); },
               ::testing::ThrowsMessage<std::invalid_argument>(::testing::HasSubstr("'median'")));
 }
 

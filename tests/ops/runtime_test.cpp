@@ -13,11 +13,11 @@
 
 #include <torch/torch.h>
 
+#include "mpssm/base/machine.h"
 #include "mpssm/graph/generators.h"
 #include "mpssm/kernels/simd.h"
 #include "mpssm/ops/linear.h"
 #include "mpssm/ops/spmm.h"
-#include "mpssm/ops/usable_cores.h"
 
 #include "tests/support/scratch.h"
 #include "tests/support/threads.h"
@@ -108,7 +108,8 @@ TEST(RuntimeDeathTest, AProgramTakesTheEnvironmentThenItsCoresAndTellsTorch) {
           unsetenv(name);
         }
         set_process_threads(0);
-        exit_if(num_threads() == usable_cores() && at::get_num_threads() == usable_cores());
+        exit_if(num_threads() == base::usable_cores() &&
+                at::get_num_threads() == base::usable_cores());
       },
       ::testing::ExitedWithCode(0), "");
   EXPECT_EXIT(
@@ -140,13 +141,14 @@ TEST(Runtime, WorkersAreAsManyAsThreadsAndOneInsideAParallelRegion) {
   set_num_threads(3);
   std::atomic<int> workers{0};
   std::atomic<int> nested{0};
-  run_workers([&] {
+  Threads().run([&](std::int64_t) {
     ++workers;
-    run_workers([&] { ++nested; });
+    Threads().run([&](std::int64_t) { ++nested; });
   });
   EXPECT_EQ(workers, 3);
   EXPECT_EQ(nested, 3);
-  EXPECT_THROW(run_workers([] { throw std::runtime_error("one of them"); }), std::runtime_error);
+  EXPECT_THROW(Threads().run([](std::int64_t) { throw std::runtime_error("one of them"); }),
+               std::runtime_error);
 }
 
 TEST(RuntimeDeathTest, ReadsTheInstructionSetFromTheEnvironment) {
@@ -192,51 +194,6 @@ TEST(Runtime, RefusesAbsurdNumbersOfThreads) {
     EXPECT_THAT([&] { set_process_threads(absurd); },
                 ThrowsMessage<std::invalid_argument>(
                     HasSubstr("of this process), got " + std::to_string(absurd))));
-  }
-}
-
-/// A folder that looks like the root of a system to usable_cores().
-struct FakeRoot : mpssm::testing::Scratch {
-  explicit FakeRoot(std::string_view groups) { put("proc/self/cgroup", groups); }
-};
-
-TEST(UsableCores, SeesTheQuotaOfAGroupAndOfThoseAboveIt) {
-  const FakeRoot root("0::/user/job\n");
-  EXPECT_EQ(cpu_quota(root.folder()), std::numeric_limits<double>::infinity());
-  root.put("sys/fs/cgroup/user/job/cpu.max", "max 100000\n");
-  EXPECT_EQ(cpu_quota(root.folder()), std::numeric_limits<double>::infinity());
-  root.put("sys/fs/cgroup/user/job/cpu.max", "250000 100000\n");
-  EXPECT_DOUBLE_EQ(cpu_quota(root.folder()), 2.5);
-  root.put("sys/fs/cgroup/user/cpu.max", "50000 100000\n");
-  EXPECT_DOUBLE_EQ(cpu_quota(root.folder()), 0.5);
-  EXPECT_EQ(usable_cores(root.folder()), 1);  // rounded up
-}
-
-TEST(UsableCores, SeesTheQuotaOfAContainerWhosePathIsTheHosts) {
-  const FakeRoot root("0::/kubepods/pod1/abc\n");
-  root.put("sys/fs/cgroup/cpu.max", "100000 100000\n");
-  EXPECT_DOUBLE_EQ(cpu_quota(root.folder()), 1.0);
-  EXPECT_EQ(usable_cores(root.folder()), 1);
-}
-
-TEST(UsableCores, SeesTheQuotaOfVersionOne) {
-  const FakeRoot root("5:memory:/box\n4:cpu,cpuacct:/box\n0::/\n");
-  root.put("sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_quota_us", "-1\n");
-  root.put("sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(cpu_quota(root.folder()), std::numeric_limits<double>::infinity());
-  root.put("sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_quota_us", "150000\n");
-  EXPECT_DOUBLE_EQ(cpu_quota(root.folder()), 1.5);
-}
-
-TEST(UsableCores, IsAtMostWhatTheProcessMayBePutOn) {
-  cpu_set_t cores;
-  ASSERT_EQ(sched_getaffinity(0, sizeof cores, &cores), 0);
-  const FakeRoot none("");
-  EXPECT_EQ(usable_cores(none.folder()), CPU_COUNT(&cores));
-  for (const char* nonsense : {"", ":", "0:", "0::", "4:cpu", "x"}) {
-    const FakeRoot root(nonsense);
-    root.put("sys/fs/cgroup/cpu.max", "x y z");
-    EXPECT_EQ(usable_cores(root.folder()), CPU_COUNT(&cores)) << nonsense;
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/nn/baselines/linear_gcn.h"
 
+#include <fmt/core.h>
 #include <string>
 
 #include <torch/types.h>
@@ -18,7 +19,7 @@ LinearGcnImpl::LinearGcnImpl(const LinearGcnOptions& options) : options_(options
                     ", ", options.num_blocks, ", ", options.hops);
   const std::int64_t hidden = options.hidden_channels;
   const auto square = [&](const char* name, std::int64_t index) {
-    return register_module(name + std::to_string(index), torch::nn::Linear(hidden, hidden));
+    return register_module(fmt::format("{}{}", name, index), torch::nn::Linear(hidden, hidden));
   };
   encoder_ = register_module("encoder", torch::nn::Linear(options.in_channels, hidden));
   for (std::int64_t block = 0; block < options.num_blocks; ++block) {

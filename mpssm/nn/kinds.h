@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The choices that a model's settings have, without torch: whoever only names them need not read
+// it.
+#pragma once
+
+#include <string_view>
+
+#include "mpssm/base/enum_table.h"
+
+namespace mpssm::nn {
+
+/// W of the recurrence.
+enum class StateKind {
+  kDense,     ///< W real [C, C], the paper's model
+  kDiagonal,  ///< complex sigma, free: |sigma| may pass 1
+  kStable,    ///< complex sigma = exp(-exp(nu) + i theta): |sigma| < 1 whatever is learned
+};
+inline constexpr base::EnumRow<StateKind> kStateKinds[] = {
+    {StateKind::kDense, "dense"},
+    {StateKind::kDiagonal, "diagonal"},
+    {StateKind::kStable, "stable"},
+};
+constexpr base::EnumTable<StateKind> table_of(StateKind) { return kStateKinds; }
+constexpr std::string_view to_string(StateKind kind) { return table_of(kind).name(kind); }
+/// Throws std::invalid_argument listing the names.
+inline StateKind state_kind_from_name(std::string_view name) {
+  return table_of(StateKind{}).from_name("state_kind_from_name", name);
+}
+
+/// Over the channels of node features.
+enum class NormKind { kNone, kLayer, kBatch };
+inline constexpr base::EnumRow<NormKind> kNormKinds[] = {
+    {NormKind::kLayer, "layer"},
+    {NormKind::kBatch, "batch"},
+    {NormKind::kNone, "none"},
+};
+constexpr base::EnumTable<NormKind> table_of(NormKind) { return kNormKinds; }
+constexpr std::string_view to_string(NormKind kind) { return table_of(kind).name(kind); }
+/// Throws std::invalid_argument listing the names.
+inline NormKind norm_kind_from_name(std::string_view name) {
+  return table_of(NormKind{}).from_name("norm_kind_from_name", name);
+}
+
+}  // namespace mpssm::nn

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/ops/call.h"
+
+#include <memory>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "mpssm/ops/kept_memory.h"
+
+namespace mpssm::ops {
+namespace {
+
+/// Tensors from which on the C library would not keep their memory.
+constexpr std::size_t kLeastKept = std::size_t{1} << 25;
+
+}  // namespace
+
+at::Tensor empty_tensor(at::IntArrayRef sizes, const at::TensorOptions& options) {
+  std::size_t bytes = options.dtype().itemsize();
+  for (const std::int64_t size : sizes) bytes *= static_cast<std::size_t>(size);
+  if (bytes < kLeastKept) {
+    at::Tensor tensor = at::empty(sizes, options);
+    engine::advise_large_pages(tensor.data_ptr(), bytes);
+    return tensor;
+  }
+  static KeptMemory* const kept = new KeptMemory;  // never destroyed: tensors may outlive it
+  auto block = std::make_unique<KeptMemory::Block>(kept->take(bytes));
+  void* const memory = block->memory;
+  const auto give = [](void* context) {
+    const std::unique_ptr<KeptMemory::Block> back(static_cast<KeptMemory::Block*>(context));
+    kept->give(*back);
+  };
+  // Torch's own allocator stands by for those who make the tensor larger.
+  const c10::Storage storage(c10::Storage::use_byte_size_t(), bytes,
+                             at::DataPtr(memory, block.release(), give, at::kCPU),
+                             c10::GetAllocator(at::kCPU), /*resizable=*/true);
+  return at::empty({0}, options).set_(storage, 0, sizes);
+}
+
+at::Tensor empty_if_absent(const at::Tensor& tensor, const at::Tensor& like) {
+  return tensor.defined() ? tensor : at::empty({0}, like.options());
+}
+
+at::Tensor absent_if_empty(const at::Tensor& tensor) {
+  return tensor.numel() > 0 ? tensor : at::Tensor();
+}
+
+void check_single_backward(const char* op, const char* way_out) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(), op, " gives first derivatives only",
+                              way_out, " (create_graph)");
+}
+
+}  // namespace mpssm::ops

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/ops/kept_memory.h"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include <ATen/ATen.h>
+
+#include "mpssm/ops/call.h"
+
+namespace mpssm::ops {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+TEST(KeptMemory, GivesABlockAgain) {
+  KeptMemory memory;
+  const auto first = memory.take(41 * kMiB);
+  EXPECT_EQ(first.bytes, 42 * kMiB);  // whole large pages
+  std::memset(first.memory, 1, first.bytes);
+  memory.give(first);
+  EXPECT_EQ(memory.totals().kept, 42 * kMiB);
+  const auto again = memory.take(40 * kMiB);
+  EXPECT_EQ(again.memory, first.memory);
+  EXPECT_EQ(memory.totals().kept, 0U);
+  memory.give(again);
+}
+
+TEST(KeptMemory, HoldsNoMoreThanWasOnceUsed) {
+  KeptMemory memory;
+  const auto a = memory.take(40 * kMiB);
+  const auto b = memory.take(60 * kMiB);
+  memory.give(a);
+  memory.give(b);
+  // Neither fits, so the older one makes room, and then the other.
+  const auto c = memory.take(30 * kMiB);
+  EXPECT_EQ(memory.totals().used + memory.totals().kept, 90 * kMiB);
+  const auto d = memory.take(20 * kMiB);
+  EXPECT_EQ(memory.totals().used + memory.totals().kept, 50 * kMiB);
+  EXPECT_EQ(memory.totals().most_used, 100 * kMiB);
+  memory.give(c);
+  memory.give(d);
+}
+
+TEST(KeptMemory, GivesUpWhatNobodyWants) {
+  KeptMemory memory;
+  const auto large = memory.take(100 * kMiB);
+  memory.give(memory.take(kMiB));
+  memory.give(large);
+  for (std::int64_t call = 0; call < KeptMemory::kPatience; ++call) memory.give(memory.take(kMiB));
+  EXPECT_EQ(memory.totals().kept, 102 * kMiB);
+  memory.give(memory.take(kMiB));
+  EXPECT_EQ(memory.totals().kept, 2 * kMiB);
+}
+
+TEST(EmptyTensor, IsAnOrdinaryTensorOfKeptMemory) {
+  const void* memory = nullptr;
+  {
+    at::Tensor large = empty_tensor({1 << 20, 10}, at::kFloat);
+    EXPECT_TRUE(large.is_contiguous());
+    EXPECT_EQ(large.sizes(), (at::IntArrayRef{1 << 20, 10}));
+    memory = large.data_ptr();
+    large.fill_(1.0);
+    large.resize_({1 << 20, 12});  // moves to memory of torch's own
+    EXPECT_EQ(large[5][5].item<float>(), 1.0F);
+  }
+  EXPECT_EQ(empty_tensor({1 << 20, 10}, at::kFloat).data_ptr(), memory);
+}
+
+}  // namespace
+}  // namespace mpssm::ops
