@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -67,9 +68,9 @@ class ColumnBlock {
 
 void check_size(const graph::Gso& gso) {
   if (gso.num_nodes() <= kMaxAllPairs) return;
-  throw std::invalid_argument("all pairs: expected at most " + std::to_string(kMaxAllPairs) +
-                              " nodes, got " + std::to_string(gso.num_nodes()) +
-                              "; ask for one source or one target");
+  throw std::invalid_argument(
+      fmt::format("all pairs: expected at most {} nodes, got {}; ask for one source or one target",
+                  kMaxAllPairs, gso.num_nodes()));
 }
 
 /// Runs work(block) for every block of columns; merge(block) under a lock when it is done.
@@ -82,7 +83,7 @@ void for_each_block(const graph::Gso& gso, const BlockProgress& progress, const 
   std::atomic<std::int64_t> next{0};
   std::mutex lock;
   std::int64_t done = 0;
-  const auto worker = [&] {
+  const auto worker = [&](std::int64_t) {
     ColumnBlock block(gso);
     for (std::int64_t b = next++; b < count; b = next++) {
       block.start(b);
@@ -93,7 +94,7 @@ void for_each_block(const graph::Gso& gso, const BlockProgress& progress, const 
       if (progress) progress(static_cast<double>(done) / static_cast<double>(count));
     }
   };
-  ops::run_workers(worker);
+  ops::Threads().run(worker);
 }
 
 /// Ties go to the lower numbers, so that threads do not matter.
@@ -280,8 +281,8 @@ std::optional<Depth> depth_of_all_pairs(const graph::Gso& gso, const DeepLimit& 
 std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau) {
   const std::int64_t n = gso.num_nodes();
   if (n > kMaxDensePower) {
-    throw std::invalid_argument("dense_power: expected at most " + std::to_string(kMaxDensePower) +
-                                " nodes, got " + std::to_string(n));
+    throw std::invalid_argument(
+        fmt::format("dense_power: expected at most {} nodes, got {}", kMaxDensePower, n));
   }
   std::vector<double> power(static_cast<std::size_t>(n * n));
   for_each_block(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -70,9 +71,8 @@ DeepLimit::DeepLimit(const graph::Graph& graph) {
 
 void DeepLimit::check_node(std::int64_t node) const {
   if (node >= 0 && node < std::ssize(degree_)) return;
-  throw std::out_of_range("deep limit: expected a node from 0 to " +
-                          std::to_string(std::ssize(degree_) - 1) + ", got " +
-                          std::to_string(node));
+  throw std::out_of_range(fmt::format("deep limit: expected a node from 0 to {}, got {}",
+                                      std::ssize(degree_) - 1, node));
 }
 
 double DeepLimit::volume(std::int64_t node) const {

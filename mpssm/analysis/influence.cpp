@@ -2,6 +2,7 @@
 #include "mpssm/analysis/influence.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -20,8 +21,8 @@ at::Tensor output_jacobian(nn::GraphModule& model, const at::Tensor& x, const gr
   const torch::Tensor output = model.forward(input, gso);
   model.train(was_training);
   if (target < 0 || target >= output.size(0)) {
-    throw std::out_of_range("target: expected 0 to " + std::to_string(output.size(0) - 1) +
-                            ", got " + std::to_string(target));
+    throw std::out_of_range(
+        fmt::format("target: expected 0 to {}, got {}", output.size(0) - 1, target));
   }
   std::vector<torch::Tensor> rows;
   const std::int64_t count = output.size(1);

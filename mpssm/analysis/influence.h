@@ -9,6 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "mpssm/analysis/model_answers.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/nn/graph_module.h"
 
@@ -33,14 +34,6 @@ double spectral_norm(const at::Tensor& matrix);
 std::vector<double> influence_of_nodes(const at::Tensor& output_jacobian);
 
 /// The same by distance, for a target that is a node.
-struct Influence {
-  std::vector<double> of_node;         ///< [N] I(j)
-  std::vector<std::int32_t> hops;      ///< [N] from j to the target, graph::kUnreachable: none
-  std::vector<double> of_hop;          ///< sum of I(j) over the nodes at each distance
-  std::vector<std::int64_t> nodes_at;  ///< how many these are
-  /// Sum of h of_hop[h] over the sum of of_hop: the influence-weighted receptive field.
-  double mean_hop = 0.0;
-};
 Influence influence_of(const at::Tensor& output_jacobian, const graph::Gso& gso,
                        std::int64_t target);
 

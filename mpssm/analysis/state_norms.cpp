@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <stdexcept>
 #include <string>
 
@@ -55,8 +56,8 @@ at::Tensor checked(const at::Tensor& w) {
   const bool is_diagonal = w.is_complex() && w.dim() == 1;
   const bool is_dense = !w.is_complex() && w.dim() == 2 && w.size(0) == w.size(1);
   if (!is_diagonal && !is_dense) {
-    throw std::invalid_argument("W: expected real [C, C] or complex [C/2], got " +
-                                std::string(c10::str(w.sizes())));
+    throw std::invalid_argument(
+        fmt::format("W: expected real [C, C] or complex [C/2], got {}", c10::str(w.sizes())));
   }
   const at::Tensor precise =
       w.detach().to(at::kCPU, is_diagonal ? at::kComplexDouble : at::kDouble).contiguous();

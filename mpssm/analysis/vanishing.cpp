@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <numbers>
 #include <stdexcept>
@@ -11,14 +12,14 @@
 
 #include <Eigen/Dense>
 
-#include "mpssm/graph/random.h"
+#include "mpssm/base/random.h"
 #include "mpssm/kernels/spmm.h"
 
 namespace mpssm::analysis {
 namespace {
 
+using base::Random;
 using graph::Gso;
-using graph::Random;
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // Many vectors share one W, so that a chain costs matrix products and few factorisations.
@@ -27,8 +28,8 @@ constexpr std::int64_t kDrawsPerWeight = 64;
 void require_at_least(const char* function, const char* name, std::int64_t value,
                       std::int64_t least) {
   if (value >= least) return;
-  throw std::invalid_argument(std::string(function) + ": expected " + name +
-                              " >= " + std::to_string(least) + ", got " + std::to_string(value));
+  throw std::invalid_argument(
+      fmt::format("{}: expected {} >= {}, got {}", function, name, least, value));
 }
 
 // Box-Muller; 1 - u is never zero.
@@ -60,8 +61,8 @@ Matrix draw_weight(WeightKind kind, std::int64_t channels, Random& random) {
     case WeightKind::kRankOne:
       return Matrix::Constant(channels, channels, 1.0 / static_cast<double>(channels));
   }
-  throw std::invalid_argument("masked_ratio: expected a WeightKind, got " +
-                              std::to_string(static_cast<int>(kind)));
+  throw std::invalid_argument(
+      fmt::format("masked_ratio: expected a WeightKind, got {}", static_cast<int>(kind)));
 }
 
 // A block of vectors times 2^exponent, so that no depth overflows or underflows. Powers of two do
@@ -171,12 +172,12 @@ GcnPair run_random_network(const Gso& gso, std::int64_t k, const GcnProbe& probe
 Matrix checked_matrix(const char* name, std::span<const double> numbers, std::int64_t rows,
                       std::int64_t columns) {
   if (std::ssize(numbers) != rows * columns) {
-    throw std::invalid_argument("gcn_tangents: expected " + std::to_string(rows * columns) +
-                                " numbers in " + name + ", got " + std::to_string(numbers.size()));
+    throw std::invalid_argument(fmt::format("gcn_tangents: expected {} numbers in {}, got {}",
+                                            rows * columns, name, numbers.size()));
   }
   const auto is_finite = [](double number) { return std::isfinite(number); };
   if (!std::all_of(numbers.begin(), numbers.end(), is_finite)) {
-    throw std::invalid_argument(std::string("gcn_tangents: expected finite numbers in ") + name);
+    throw std::invalid_argument(fmt::format("gcn_tangents: expected finite numbers in {}", name));
   }
   return Eigen::Map<const Matrix>(numbers.data(), rows, columns);
 }
@@ -245,9 +246,9 @@ GcnTangents gcn_tangents(const Gso& gso, std::int64_t channels, std::span<const 
   const std::int64_t n = gso.num_nodes();
   const std::int64_t layers = std::ssize(weights) / channels / channels;
   if (std::ssize(weights) != layers * channels * channels) {
-    throw std::invalid_argument("gcn_tangents: expected whole matrices of " +
-                                std::to_string(channels) + " channels in weights, got " +
-                                std::to_string(weights.size()) + " numbers");
+    throw std::invalid_argument(fmt::format(
+        "gcn_tangents: expected whole matrices of {} channels in weights, got {} numbers", channels,
+        weights.size()));
   }
   const Matrix stacked = checked_matrix("weights", weights, layers * channels, channels);
   GcnPair pair(checked_matrix("features", features, n, channels),
@@ -270,8 +271,8 @@ double gcn_log2_ratio(const Gso& gso, std::int64_t k, const GcnProbe& probe) {
   for (std::int64_t network = 0; network < probe.networks; ++network) {
     const GcnPair pair = run_random_network(gso, k, probe, random);
     if (pair.linear.value.isZero(0.0)) {
-      throw std::invalid_argument("gcn_log2_ratio: expected an operator whose power " +
-                                  std::to_string(k) + " is not zero, got zero");
+      throw std::invalid_argument(fmt::format(
+          "gcn_log2_ratio: expected an operator whose power {} is not zero, got zero", k));
     }
     for (std::int64_t d = 0; d < probe.directions; ++d) {
       const auto squared_norm = [&](const Scaled& tangents) {

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "mpssm/graph/distances.h"
+#include "mpssm/graph/breadth_first.h"
 #include "mpssm/ops/spmm.h"
 
 namespace mpssm::analysis {
@@ -16,8 +17,8 @@ namespace {
 
 void check_node(const char* name, std::int64_t node, std::int64_t num_nodes) {
   if (node >= 0 && node < num_nodes) return;
-  throw std::out_of_range(std::string(name) + ": expected a node from 0 to " +
-                          std::to_string(num_nodes - 1) + ", got " + std::to_string(node));
+  throw std::out_of_range(
+      fmt::format("{}: expected a node from 0 to {}, got {}", name, num_nodes - 1, node));
 }
 
 /// Calls visit(position in taus) for each of `taus` when the walk is there.
@@ -27,7 +28,7 @@ void visit_taus(Walk& walk, std::span<const std::int64_t> taus, const Progress& 
   std::vector<std::pair<std::int64_t, std::size_t>> order;
   for (std::size_t i = 0; i < taus.size(); ++i) {
     if (taus[i] < 0) {
-      throw std::invalid_argument("tau: expected 0 or more, got " + std::to_string(taus[i]));
+      throw std::invalid_argument(fmt::format("tau: expected 0 or more, got {}", taus[i]));
     }
     order.emplace_back(taus[i], i);
   }
@@ -124,17 +125,13 @@ std::vector<std::int32_t> hops_to(const graph::Gso& gso, std::int64_t target) {
   check_node("target", target, gso.num_nodes());
   const auto matrix = gso.view<double>();
   std::vector<std::int32_t> hops(static_cast<std::size_t>(gso.num_nodes()), graph::kUnreachable);
-  std::vector<std::int32_t> queue = {static_cast<std::int32_t>(target)};
-  hops[target] = 0;
-  for (std::size_t head = 0; head < queue.size(); ++head) {
-    const std::int32_t node = queue[head];
+  const auto senders = [&](std::int32_t node, const auto& visit) {
     for (std::int64_t e = matrix.row_ptr[node]; e < matrix.row_ptr[node + 1]; ++e) {
-      const std::int32_t sender = matrix.col[e];
-      if (matrix.value[e] == 0.0 || hops[sender] != graph::kUnreachable) continue;
-      hops[sender] = hops[node] + 1;
-      queue.push_back(sender);
+      if (matrix.value[e] != 0.0) visit(matrix.col[e]);
     }
-  }
+  };
+  std::vector<std::int32_t> order;
+  graph::breadth_first(target, senders, hops, order);
   return hops;
 }
 

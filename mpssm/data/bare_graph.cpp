@@ -4,16 +4,19 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/core.h>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/nearest.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/graph_tables.h"
 #include "mpssm/data/paths.h"
-#include "mpssm/data/registry.h"
+#include "mpssm/graph/named.h"
 #include "mpssm/io/csv.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
@@ -40,7 +43,7 @@ BareGraph read_folder(const fs::path& folder, const LoadOptions& options) {
   const fs::path nodes = folder / "nodes.csv";
   const fs::path edges = folder / "edges.csv";
   if (!is_file(edges)) {
-    throw io::InputError(shown(folder) + ": expected a folder with edges.csv, got none there");
+    throw base::Error(shown(folder) + ": expected a folder with edges.csv, got none there");
   }
   if (is_file(nodes)) return read_tables(io::read_csv(nodes), edges, options);
   BareGraph result = read_edges_alone(io::read_csv(edges), options);
@@ -73,8 +76,8 @@ BareGraph graph_in(Dataset dataset) {
     take(*series);
   } else {
     const std::int64_t count = std::get<GraphsData>(dataset.content).num_graphs();
-    throw io::InputError(io::printable(dataset.name, 200) + ": expected one graph, got many (" +
-                         std::to_string(count) + ")");
+    throw base::Error(base::printable(dataset.name, 200),
+                      fmt::format("expected one graph, got many ({})", count));
   }
   return result;
 }
@@ -92,24 +95,35 @@ BareGraph load_graph(const std::string& name_or_path, const LoadOptions& options
   return result;
 }
 
+BareGraph make_graph(const std::string& spec, std::uint64_t seed) {
+  return {.name = spec, .graph = graph::make_named(spec, seed)};
+}
+
+BareGraph load_or_make_graph(const std::string& what, const LoadOptions& options,
+                             std::uint64_t seed) {
+  if (!graph::is_named(what) || is_name(what) || fs::exists(what)) return load_graph(what, options);
+  return make_graph(what, seed);
+}
+
 std::int64_t find_node(const BareGraph& graph, const std::string& id) {
-  const std::string expected = io::printable(graph.name, 200) + ": expected a node";
+  const std::string expected = base::printable(graph.name, 200) + ": expected a node";
   const std::int64_t num_nodes = graph.graph.num_nodes();
   if (graph.node_ids.empty()) {
     const auto number = io::to_integer(id);
     if (number && *number >= 0 && *number < num_nodes) return *number;
-    throw io::InputError(expected +
-                         (num_nodes == 0 ? " of a graph that has none"
-                                         : " from 0 to " + std::to_string(num_nodes - 1)) +
-                         ", got '" + io::printable(id) + "'");
+    throw base::Error(fmt::format(
+        "{}{}, got '{}'", expected,
+        num_nodes == 0 ? " of a graph that has none" : fmt::format(" from 0 to {}", num_nodes - 1),
+        base::printable(id)));
   }
   const auto found = std::find(graph.node_ids.begin(), graph.node_ids.end(), id);
   if (found != graph.node_ids.end()) return found - graph.node_ids.begin();
   const std::vector<std::string_view> known(graph.node_ids.begin(), graph.node_ids.end());
-  const std::string_view near = nearest(id, known);
-  throw io::InputError(expected + " by its id, got '" + io::printable(id) + "'" +
-                       (near.empty() ? "; the first id is '" + io::printable(known.front()) + "'"
-                                     : " (did you mean '" + io::printable(near) + "'?)"));
+  const std::string_view near = base::nearest(id, known);
+  throw base::Error(fmt::format("{} by its id, got '{}'{}", expected, base::printable(id),
+                                near.empty()
+                                    ? "; the first id is '" + base::printable(known.front()) + "'"
+                                    : " (did you mean '" + base::printable(near) + "'?)"));
 }
 
 }  // namespace mpssm::data

@@ -20,10 +20,17 @@ struct BareGraph {
 
 /// The graph of whatever load() reads, if that is one graph; and of tables without labels: a .csv
 /// of edges (its nodes are the ends, by first appearance), a folder with edges.csv alone, or with
-/// nodes.csv, of which only the column 'id' is read. Throws io::InputError.
+/// nodes.csv, of which only the column 'id' is read. Throws base::Error.
 BareGraph load_graph(const std::string& name_or_path, const LoadOptions& options = {});
 
-/// The node of that id, or of that number if the graph has no ids. Throws io::InputError naming the
+/// A graph of a known family, called by its spec; see graph::make_named().
+BareGraph make_graph(const std::string& spec, std::uint64_t seed = 0);
+
+/// load_graph() or, where there is no such dataset or file, make_graph().
+BareGraph load_or_make_graph(const std::string& what, const LoadOptions& options = {},
+                             std::uint64_t seed = 0);
+
+/// The node of that id, or of that number if the graph has no ids. Throws base::Error naming the
 /// id and what is known.
 std::int64_t find_node(const BareGraph& graph, const std::string& id);
 

@@ -4,20 +4,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <numeric>
 #include <optional>
 #include <vector>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
+#include "mpssm/base/random.h"
 #include "mpssm/data/split.h"
 #include "mpssm/graph/generators.h"
-#include "mpssm/graph/random.h"
 #include "mpssm/io/csv.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
 
-using graph::Random;
+using base::Random;
 
 constexpr std::int64_t kMinSide = 2;
 constexpr std::int64_t kMaxSide = 2000;
@@ -58,15 +60,15 @@ Dataset make_board(const std::string& name, std::uint64_t seed) {
     return side && *side >= kMinSide && *side <= kMaxSide;
   };
   if (!in_range(rows) || !in_range(columns)) {
-    throw io::InputError("board: expected board:ROWSxCOLUMNS with " + std::to_string(kMinSide) +
-                         " to " + std::to_string(kMaxSide) + " of each, got '" +
-                         io::printable(name) + "'");
+    throw base::Error("board",
+                      fmt::format("expected board:ROWSxCOLUMNS with {} to {} of each, got '{}'",
+                                  kMinSide, kMaxSide, base::printable(name)));
   }
   return {.name = name,
           .task = Task::kNodeBinary,
           .metric = "roc_auc",
           .protocol = "10 random 50/25/25 splits; ROC AUC; best validation step",
-          .source = "made with seed " + std::to_string(seed),
+          .source = fmt::format("made with seed {}", seed),
           .content = make_board_data(*rows, *columns, seed)};
 }
 
@@ -77,18 +79,19 @@ Dataset make_properties(const std::string& name, std::uint64_t seed) {
                         property == "eccentricity" || property == "laplacian";
   const auto count = size.empty() ? kDefaultGraphs : io::to_integer(size).value_or(0);
   if (!is_known || count < kMinGraphs || count > kMaxGraphs) {
-    throw io::InputError(
-        "properties: expected properties:PROPERTY or properties:PROPERTY:COUNT, PROPERTY one of "
-        "diameter, sssp, eccentricity, laplacian and COUNT from " +
-        std::to_string(kMinGraphs) + " to " + std::to_string(kMaxGraphs) + ", got '" +
-        io::printable(name) + "'");
+    throw base::Error(
+        "properties",
+        fmt::format("expected properties:PROPERTY or properties:PROPERTY:COUNT, PROPERTY one of "
+                    "diameter, sssp, eccentricity, laplacian and COUNT from {} to {}, got '{}'",
+                    kMinGraphs, kMaxGraphs, base::printable(name)));
   }
   return {.name = name,
           .task = property == "diameter" ? Task::kGraphRegression : Task::kNodeRegression,
           .metric = "log10_mse",
-          .protocol = std::to_string(count) + " graphs for train, a quarter of that each for val " +
-                      "and test; labels divided by the largest of train; best validation epoch",
-          .source = "made with seed " + std::to_string(seed),
+          .protocol = fmt::format("{} graphs for train, a quarter of that each for val and test; "
+                                  "labels divided by the largest of train; best validation epoch",
+                                  count),
+          .source = fmt::format("made with seed {}", seed),
           .content = make_property_data(property, count, seed)};
 }
 

@@ -13,7 +13,7 @@ namespace mpssm::data {
 /// "board", "properties", or one of them with ':' and a size.
 bool is_builtin(std::string_view name);
 
-/// Throws io::InputError for a size or a property that makes no sense.
+/// Throws base::Error for a size or a property that makes no sense.
 Dataset make_builtin(const std::string& name, std::uint64_t seed);
 
 /// Minesweeper as in the heterophilous-graphs benchmark: a fifth of the cells are mines; feature 0

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "mpssm/base/enum_table.h"
 #include "mpssm/graph/graph.h"
 
 namespace mpssm::data {
@@ -21,8 +22,14 @@ enum class Task {
   kGraphLabels,      ///< independent yes/no labels per graph
   kForecast,         ///< the next steps of every node's series
 };
-std::string_view to_string(Task task);  ///< "node_binary", "node_classes", "node_regression", ...
-/// Throws io::InputError listing the names.
+inline constexpr base::EnumRow<Task> kTasks[] = {
+    {Task::kNodeBinary, "node_binary"},         {Task::kNodeClasses, "node_classes"},
+    {Task::kNodeRegression, "node_regression"}, {Task::kGraphRegression, "graph_regression"},
+    {Task::kGraphLabels, "graph_labels"},       {Task::kForecast, "forecast"},
+};
+constexpr base::EnumTable<Task> table_of(Task) { return kTasks; }
+constexpr std::string_view to_string(Task task) { return table_of(task).name(task); }
+/// Throws base::Error listing the names.
 Task task_from_name(std::string_view name);
 
 /// The part of a split that a sample (node, graph or window) belongs to. Files use these numbers.
@@ -115,7 +122,7 @@ struct WindowSplit {
   std::int64_t test = 0;
   std::int64_t end = 0;
 };
-/// There are T - lags - horizon + 1 windows. Throws io::InputError if a part would be empty.
+/// There are T - lags - horizon + 1 windows. Throws base::Error if a part would be empty.
 WindowSplit window_split(const SeriesData& series);
 
 /// A file that a dataset was read from, and what it held.

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fmt/core.h>
 #include <limits>
 #include <stdexcept>
 #include <vector>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/io/csv.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
@@ -72,43 +74,42 @@ void check_row_sums(const std::string& where, const graph::Graph& graph) {
       sum += std::abs(graph.weight()[e]);
     }
     if (sum <= std::numeric_limits<float>::max()) continue;
-    throw io::InputError(where + ": node " + std::to_string(i) +
-                         ": expected weights of edges that add up to a number of 32 bits, got " +
-                         io::number_text(sum) + "; scale them down");
+    throw base::Error(where, fmt::format("node {}: expected weights of edges that add up to a "
+                                         "number of 32 bits, got {}; scale them down",
+                                         i, io::number_text(sum)));
+  }
+}
+
+graph::Graph from_edges(const std::string& where, const graph::EdgeList& edges,
+                        graph::Direction direction) {
+  try {
+    return graph::Graph::from_edges(edges, direction);
+  } catch (const base::Error& error) {
+    // In the words of a file's owner, not of the function's caller.
+    if (error.text().hint.empty()) throw error.at(where);
+    throw error.at(where).with_hint("expected one weight, or data.directed=true");
   }
 }
 
 }  // namespace
 
-std::string shown(const std::filesystem::path& path) { return io::printable(path.string(), 400); }
+std::string shown(const std::filesystem::path& path) { return base::printable(path.string(), 400); }
 
 std::string listed(const std::string& what, const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 5;
   std::string text = what + (names.size() == 1 ? "" : "s");
   for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    text += (i == 0 ? " '" : ", '") + io::printable(names[i]) + "'";
+    text += (i == 0 ? " '" : ", '") + base::printable(names[i]) + "'";
   }
-  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
   return text;
 }
 
 graph::Graph make_graph(const std::string& where, const graph::EdgeList& edges,
                         graph::Direction direction) {
-  try {
-    graph::Graph graph = graph::Graph::from_edges(edges, direction);
-    if (graph.is_weighted()) check_row_sums(where, graph);
-    return graph;
-  } catch (const std::invalid_argument& error) {
-    // In the words of a file's owner, not of the function's caller.
-    std::string message = error.what();
-    const auto replace = [&](const std::string& what, const std::string& with) {
-      const std::size_t at = message.find(what);
-      if (at != std::string::npos) message.replace(at, what.size(), with);
-    };
-    replace("Graph::from_edges: ", "");
-    replace("Direction::kDirected", "data.directed=true");
-    throw io::InputError(where + ": " + message);
-  }
+  graph::Graph graph = from_edges(where, edges, direction);
+  if (graph.is_weighted()) check_row_sums(where, graph);
+  return graph;
 }
 
 void count_graph(const io::Npz& npz, std::string_view array, std::int64_t num_nodes,
@@ -122,15 +123,14 @@ void count_graph(const io::Npz& npz, std::string_view array, std::int64_t num_no
 
 void check_node(const std::string& place, std::int64_t node, std::int64_t num_nodes) {
   if (node >= 0 && node < num_nodes) return;
-  throw io::InputError(place + ": expected a node in [0, " + std::to_string(num_nodes) + "), got " +
-                       std::to_string(node));
+  throw base::Error(place, fmt::format("expected a node in [0, {}), got {}", num_nodes, node));
 }
 
 graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes) {
   const bool pairs = npz.has("edges");
   if (!pairs && !npz.has("edge_index")) {
-    throw io::InputError(shown(npz.path()) +
-                         ": expected an array 'edges' or 'edge_index', got neither");
+    throw base::Error(shown(npz.path()) +
+                      ": expected an array 'edges' or 'edge_index', got neither");
   }
   const std::string name = pairs ? "edges" : "edge_index";
   const std::vector<std::int64_t> shape =
@@ -147,8 +147,7 @@ graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes) {
     if (ends[i] < 0 || ends[i] >= num_nodes) {
       const std::size_t row = pairs ? edge : end;
       const std::size_t column = pairs ? end : edge;
-      check_node(shown(npz.path()) + ": array '" + name + "': [" + std::to_string(row) + ", " +
-                     std::to_string(column) + "]",
+      check_node(fmt::format("{}: array '{}': [{}, {}]", shown(npz.path()), name, row, column),
                  ends[i], num_nodes);
     }
     (end == 0 ? edges.src : edges.dst)[edge] = ends[i];

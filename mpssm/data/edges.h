@@ -19,12 +19,12 @@ std::string shown(const std::filesystem::path& path);
 /// "columns 'a', 'b'": at most five names and how many more, for a message.
 std::string listed(const std::string& what, const std::vector<std::string>& names);
 
-/// Graph::from_edges with its complaints as io::InputError that starts with `where`. Refuses
+/// Graph::from_edges with its complaints as base::Error that starts with `where`. Refuses
 /// weights that add up to more at a node than 32 bits hold: operators have float entries.
 graph::Graph make_graph(const std::string& where, const graph::EdgeList& edges,
                         graph::Direction direction);
 
-/// Arrays 'edges' [m, 2] or 'edge_index' [2, m], and 'weights' [m] if there. Throws io::InputError
+/// Arrays 'edges' [m, 2] or 'edge_index' [2, m], and 'weights' [m] if there. Throws base::Error
 /// naming the position of an index outside [0, num_nodes).
 graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes);
 
@@ -32,7 +32,7 @@ graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes);
 void count_graph(const io::Npz& npz, std::string_view array, std::int64_t num_nodes,
                  std::int64_t num_edges);
 
-/// Throws io::InputError naming `place` unless 0 <= node < num_nodes.
+/// Throws base::Error naming `place` unless 0 <= node < num_nodes.
 void check_node(const std::string& place, std::int64_t node, std::int64_t num_nodes);
 
 enum class Merge {

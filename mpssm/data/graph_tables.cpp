@@ -4,15 +4,17 @@
 
 #include <array>
 #include <cmath>
+#include <fmt/core.h>
 #include <functional>
 #include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/nearest.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/data/edges.h"
-#include "mpssm/data/registry.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
@@ -23,7 +25,7 @@ using NodeAt = std::function<std::int64_t(std::size_t row, std::size_t column)>;
 std::string header_of(const io::CsvTable& table) {
   std::string names;
   for (const std::string& name : table.header) names += (names.empty() ? "" : ", ") + name;
-  return io::printable(names, 200);
+  return base::printable(names, 200);
 }
 
 std::optional<Ends> find_ends(const io::CsvTable& table) {
@@ -39,10 +41,10 @@ std::optional<Ends> find_ends(const io::CsvTable& table) {
 
 Ends end_columns(const io::CsvTable& table) {
   if (const auto ends = find_ends(table)) return *ends;
-  throw io::InputError(shown(table.path) +
-                       ": expected columns 'src' and 'dst' (or 'source' and 'target', or 'from' "
-                       "and 'to'), got " +
-                       header_of(table));
+  throw base::Error(shown(table.path) +
+                    ": expected columns 'src' and 'dst' (or 'source' and 'target', or 'from' "
+                    "and 'to'), got " +
+                    header_of(table));
 }
 
 // Row by row; the number of nodes is left to the caller.
@@ -56,9 +58,10 @@ graph::EdgeList list_edges(const io::CsvTable& table, const NodeAt& node_at) {
     if (!weight) continue;
     const auto number = io::to_number(table.rows[row][*weight]);
     if (!number || std::abs(*number) > std::numeric_limits<float>::max()) {
-      throw io::InputError(table.place(row, *weight) + ": expected a " +
-                           (number ? "number that fits 32 bits" : "finite number") + ", got '" +
-                           io::printable(table.rows[row][*weight]) + "'");
+      throw base::Error(table.place(row, *weight),
+                        fmt::format("expected a {}, got '{}'",
+                                    number ? "number that fits 32 bits" : "finite number",
+                                    base::printable(table.rows[row][*weight])));
     }
     edges.weight.push_back(*number);
   }
@@ -73,8 +76,8 @@ void note_other_columns(const io::CsvTable& table, std::vector<std::string>& not
     if (!is_used) others.push_back(table.header[column]);
   }
   if (others.empty()) return;
-  notes.push_back(shown(table.path) + ": not used: " + listed("column", others) +
-                  "; an edge has two ends and a weight");
+  notes.push_back(fmt::format("{}: not used: {}; an edge has two ends and a weight",
+                              shown(table.path), listed("column", others)));
 }
 
 graph::Graph graph_of(const io::CsvTable& table, const graph::EdgeList& edges,
@@ -89,27 +92,27 @@ graph::Graph graph_of(const io::CsvTable& table, const graph::EdgeList& edges,
 std::size_t need_column(const io::CsvTable& table, const std::string& name, const char* advice) {
   if (const auto column = table.column(name)) return *column;
   const std::vector<std::string_view> names(table.header.begin(), table.header.end());
-  const std::string_view near = nearest(name, names);
-  throw io::InputError(shown(table.path) + ": expected a column '" + io::printable(name) +
-                       "', got " + header_of(table) +
-                       (near.empty() ? "" : " (did you mean '" + io::printable(near) + "'?)") +
-                       advice);
+  const std::string_view near = base::nearest(name, names);
+  throw base::Error(
+      shown(table.path),
+      fmt::format("expected a column '{}', got {}{}{}", base::printable(name), header_of(table),
+                  near.empty() ? "" : " (did you mean '" + base::printable(near) + "'?)", advice));
 }
 
 Ids index_ids(const io::CsvTable& table, std::size_t column) {
   if (table.rows.empty()) {
-    throw io::InputError(shown(table.path) + ": expected at least one node, got the header only");
+    throw base::Error(shown(table.path) + ": expected at least one node, got the header only");
   }
   Ids ids;
   ids.reserve(table.rows.size());
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const std::string& id = table.rows[row][column];
-    if (id.empty()) throw io::InputError(table.place(row, column) + ": expected an id, got none");
+    if (id.empty()) throw base::Error(table.place(row, column) + ": expected an id, got none");
     const auto [found, is_new] = ids.emplace(id, row);
     if (is_new) continue;
-    throw io::InputError(table.place(row, column) + ": expected each id once, got '" +
-                         io::printable(id) + "' again, first in line " +
-                         std::to_string(table.line[found->second]));
+    throw base::Error(table.place(row, column),
+                      fmt::format("expected each id once, got '{}' again, first in line {}",
+                                  base::printable(id), table.line[found->second]));
   }
   return ids;
 }
@@ -123,8 +126,9 @@ graph::Graph read_graph(const std::filesystem::path& path, const Ids& ids,
     const std::string& id = table.rows[row][column];
     const auto found = ids.find(id);
     if (found != ids.end()) return found->second;
-    throw io::InputError(table.place(row, column) +
-                         ": expected an id of the table of nodes, got '" + io::printable(id) + "'");
+    throw base::Error(
+        table.place(row, column),
+        fmt::format("expected an id of the table of nodes, got '{}'", base::printable(id)));
   });
   edges.num_nodes = std::ssize(ids);
   note_other_columns(table, notes);
@@ -136,13 +140,13 @@ CollectedGraph collect_graph(const io::CsvTable& table, const LoadOptions& optio
   Ids ids;
   graph::EdgeList edges = list_edges(table, [&](std::size_t row, std::size_t column) {
     const std::string& id = table.rows[row][column];
-    if (id.empty()) throw io::InputError(table.place(row, column) + ": expected an id, got none");
+    if (id.empty()) throw base::Error(table.place(row, column) + ": expected an id, got none");
     const auto [found, is_new] = ids.emplace(id, std::ssize(ids));
     if (is_new) result.node_ids.push_back(id);
     return found->second;
   });
   if (edges.src.empty()) {
-    throw io::InputError(shown(table.path) + ": expected at least one edge, got the header only");
+    throw base::Error(shown(table.path) + ": expected at least one edge, got the header only");
   }
   edges.num_nodes = std::ssize(ids);
   note_other_columns(table, result.notes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to data/: the graph in nodes.csv and edges.csv. All throw io::InputError.
+// Private to data/: the graph in nodes.csv and edges.csv. All throw base::Error.
 #pragma once
 
 #include <cstddef>

@@ -4,17 +4,20 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fmt/core.h>
 #include <utility>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/nearest.h"
+#include "mpssm/base/printable.h"
+#include "mpssm/base/utf8.h"
 #include "mpssm/data/builtin.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/paths.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/registry.h"
 #include "mpssm/data/split.h"
-#include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
-#include "mpssm/io/sha256.h"
 
 namespace mpssm::data {
 namespace {
@@ -47,9 +50,10 @@ bool is_complete(const std::vector<fs::path>& found) {
   const DatasetFile& file = info.files[static_cast<std::size_t>(absent)];
   std::string places;
   for (const fs::path& folder : folders) places += (places.empty() ? "" : ", ") + shown(folder);
-  throw io::InputError(info.name + ": " + file.name + " not found in " + places + "; get it from " +
-                       file.source + " and put it into " + shown(folders.front()) +
-                       " (or set --data-dir)");
+  throw base::Error(
+      info.name,
+      fmt::format("{} not found in {}; get it from {} and put it into {} (or set --data-dir)",
+                  file.name, places, file.source, shown(folders.front())));
 }
 
 void check_sha256(const DatasetInfo& info, const DatasetFile& file, const fs::path& path) {
@@ -57,9 +61,10 @@ void check_sha256(const DatasetInfo& info, const DatasetFile& file, const fs::pa
   const std::string found = io::sha256_of_file(path);
   if (found == file.sha256) return;
   constexpr std::size_t kShown = 12;
-  throw io::InputError(info.name + ": " + shown(path) + ": expected sha256 " +
-                       file.sha256.substr(0, kShown) + "..., got " + found.substr(0, kShown) +
-                       "...; the file can still be used by its path");
+  throw base::Error(
+      info.name,
+      fmt::format("{}: expected sha256 {}..., got {}...; the file can still be used by its path",
+                  shown(path), file.sha256.substr(0, kShown), found.substr(0, kShown)));
 }
 
 PackedLayout packed_layout(const DatasetInfo& info) {
@@ -106,9 +111,9 @@ Dataset read_registered(const DatasetInfo& info, const std::vector<DatasetFile>&
     dataset.protocol = info.protocol;
   }
   if (dataset.task != info.task) {
-    throw io::InputError(info.name + ": " + shown(paths[0]) + ": expected data for task " +
-                         std::string(to_string(info.task)) + ", got " +
-                         std::string(to_string(dataset.task)));
+    throw base::Error(info.name,
+                      fmt::format("{}: expected data for task {}, got {}", shown(paths[0]),
+                                  to_string(info.task), to_string(dataset.task)));
   }
   dataset.name = info.name;
   dataset.metric = info.metric;
@@ -117,8 +122,8 @@ Dataset read_registered(const DatasetInfo& info, const std::vector<DatasetFile>&
 
 Dataset load_registered(const DatasetInfo& info, const LoadOptions& options) {
   if (options.task && *options.task != info.task) {
-    throw io::InputError(info.name + ": expected task " + std::string(to_string(info.task)) +
-                         ", got " + std::string(to_string(*options.task)));
+    throw base::Error(info.name, fmt::format("expected task {}, got {}", to_string(info.task),
+                                             to_string(*options.task)));
   }
   const std::vector<fs::path> folders = data_folders(options);
   const std::vector<fs::path> found = locate(info.files, folders);
@@ -130,9 +135,9 @@ Dataset load_registered(const DatasetInfo& info, const LoadOptions& options) {
     fail_absent(info, found, folders);
   }
   Dataset dataset = load_registered(*fallback, options);
-  dataset.notes.push_back(info.name + ": files not found; took " + fallback->name + " (" +
-                          fallback->summary + "): results are not comparable with published " +
-                          info.name + " numbers");
+  dataset.notes.push_back(fmt::format(
+      "{}: files not found; took {} ({}): results are not comparable with published {} numbers",
+      info.name, fallback->name, fallback->summary, info.name));
   return dataset;
 }
 
@@ -147,10 +152,10 @@ Dataset read_arrays(const io::Npz& npz, const LoadOptions& options) {
   if (npz.has("x") || npz.has("values")) return read_series_npz(npz, nullptr, {}, options);
   std::string found;
   for (const std::string& name : npz.names()) found += (found.empty() ? "" : ", ") + name;
-  throw io::InputError(shown(npz.path()) +
-                       ": expected arrays 'node_ptr' (packed graphs), 'node_features' (one graph) "
-                       "or 'x', 'values', 'speed' (series), got " +
-                       (found.empty() ? "none" : io::printable(found, 200)));
+  throw base::Error(shown(npz.path()) +
+                    ": expected arrays 'node_ptr' (packed graphs), 'node_features' (one graph) "
+                    "or 'x', 'values', 'speed' (series), got " +
+                    (found.empty() ? "none" : base::printable(found, 200)));
 }
 
 Dataset read_npz(const fs::path& path, const LoadOptions& options) {
@@ -183,8 +188,8 @@ void note_other_tables(const fs::path& folder, std::vector<std::string>& notes) 
 Dataset read_folder(const fs::path& folder, const LoadOptions& options) {
   for (const char* name : {"nodes.csv", "edges.csv"}) {
     if (is_file(folder / name)) continue;
-    throw io::InputError(shown(folder) +
-                         ": expected a folder with nodes.csv and edges.csv, got no " + name);
+    throw base::Error(shown(folder) + ": expected a folder with nodes.csv and edges.csv, got no " +
+                      name);
   }
   Dataset dataset = read_node_tables(folder / "nodes.csv", folder / "edges.csv", options);
   note_other_tables(folder, dataset.notes);
@@ -197,8 +202,8 @@ void refuse_unused(const std::string& name, const LoadOptions& options, Dataset&
   const bool is_graphs = std::holds_alternative<GraphsData>(dataset.content);
   const bool is_made = is_builtin(name);
   const auto refuse = [&](const std::string& setting, const std::string& why) {
-    throw io::InputError(setting + ": " + io::printable(name, 200) + " " + why +
-                         "; leave the setting out");
+    throw base::Error(setting,
+                      fmt::format("{} {}; leave the setting out", base::printable(name, 200), why));
   };
   if (!is_series) {
     const char* why = "is no series and has no windows";
@@ -215,17 +220,18 @@ void refuse_unused(const std::string& name, const LoadOptions& options, Dataset&
   const bool has_choice = is_graphs && !is_made && find_dataset(name) == nullptr;
   const bool is_taken = has_choice || (nodes != nullptr && nodes->target_name == options.target);
   if (!options.target.empty() && !is_taken) {
-    refuse("data.target", "has no target of the name '" + io::printable(options.target) + "'" +
-                              (nodes != nullptr ? ": its labels are in 'node_labels'" : ""));
+    refuse("data.target",
+           fmt::format("has no target of the name '{}'{}", base::printable(options.target),
+                       nodes != nullptr ? ": its labels are in 'node_labels'" : ""));
   }
   if (is_made && options.task && *options.task != dataset.task) {
-    refuse("data.task", "is for " + std::string(to_string(dataset.task)));
+    refuse("data.task", fmt::format("is for {}", to_string(dataset.task)));
   }
   if (!is_made && options.make_seed != 0) {
-    dataset.notes.push_back("data.make_seed is not used: " + io::printable(name, 200) +
+    dataset.notes.push_back("data.make_seed is not used: " + base::printable(name, 200) +
                             " is not made but read");
   }
-  if (is_series || is_made) note_unused_seed(io::printable(name, 200), options, dataset.notes);
+  if (is_series || is_made) note_unused_seed(base::printable(name, 200), options, dataset.notes);
 }
 
 Dataset read_path(const fs::path& path, const LoadOptions& options) {
@@ -237,10 +243,9 @@ Dataset read_path(const fs::path& path, const LoadOptions& options) {
   if (extension == ".csv") {
     return read_node_tables(path, path.parent_path() / "edges.csv", options);
   }
-  throw io::InputError(shown(path) +
-                       ": expected a folder with nodes.csv and edges.csv, or a .csv, .npz or .json "
-                       "file, got a file ending in '" +
-                       shown(extension) + "'");
+  throw base::Error(shown(path), fmt::format("expected a folder with nodes.csv and edges.csv, or a "
+                                             ".csv, .npz or .json file, got a file ending in '{}'",
+                                             shown(extension)));
 }
 
 // More than a name: a folder in it, or one of the endings that are read.
@@ -256,24 +261,24 @@ void refuse_other_kinds(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status) && fs::is_symlink(fs::symlink_status(path, ignored))) {
-    throw io::InputError(shown(path) + ": expected a file or folder, got a link that leads " +
-                         "nowhere");
+    throw base::Error(shown(path) + ": expected a file or folder, got a link that leads " +
+                      "nowhere");
   }
   if (status.type() == fs::file_type::not_found) return;
   if (!fs::status_known(status)) {
-    throw io::InputError(shown(path) + ": cannot open: " + error.message());
+    throw base::Error(shown(path) + ": cannot open: " + error.message());
   }
-  throw io::InputError(shown(path) +
-                       ": expected a file or folder, got a device, pipe or socket; write its " +
-                       "content to a file first");
+  throw base::Error(shown(path) +
+                    ": expected a file or folder, got a device, pipe or socket; write its " +
+                    "content to a file first");
 }
 
 // The whole path goes into records and models, which are UTF-8: better refused now than after the
 // training.
 void check_utf8(const std::string& path) {
-  if (io::is_utf8(path)) return;
-  throw io::InputError(shown(path) +
-                       ": expected a path in UTF-8, got other bytes; rename the file or folder");
+  if (base::is_utf8(path)) return;
+  throw base::Error(shown(path) +
+                    ": expected a path in UTF-8, got other bytes; rename the file or folder");
 }
 
 // What read_path() and load_registered() read.
@@ -298,18 +303,18 @@ std::vector<fs::path> paths_of(const DatasetInfo& info, const LoadOptions& optio
   refuse_other_kinds(name);
   std::vector<std::string_view> known = {"board", "properties"};
   for (const DatasetInfo& info : registry()) known.push_back(info.name);
-  const std::string_view near = nearest(name, known);
+  const std::string_view near = base::nearest(name, known);
   if (looks_like_a_path(name)) {
-    throw io::InputError(io::printable(name, 400) + ": expected a file or folder, got none there" +
-                         (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?"));
+    throw base::Error(base::printable(name, 400) + ": expected a file or folder, got none there" +
+                      (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?"));
   }
   std::string list;
   for (const std::string_view other : known)
     list += (list.empty() ? "" : ", ") + std::string(other);
-  throw io::InputError(
-      "'" + io::printable(name, 200) +
-      "': expected a dataset, a file or a folder, got none of that name; " +
-      (near.empty() ? "known datasets: " + list : "did you mean '" + std::string(near) + "'?"));
+  throw base::Error(fmt::format(
+      "'{}': expected a dataset, a file or a folder, got none of that name; {}",
+      base::printable(name, 200),
+      near.empty() ? "known datasets: " + list : fmt::format("did you mean '{}'?", near)));
 }
 
 }  // namespace
@@ -327,7 +332,6 @@ std::vector<std::filesystem::path> data_folders(const LoadOptions& options) {
     folders.emplace_back(value);
   }
   folders.emplace_back("data");
-  folders.emplace_back("../shared/data");
   if (!add_from("XDG_CACHE_HOME", "mpssm")) add_from("HOME", ".cache/mpssm");
   return folders;
 }

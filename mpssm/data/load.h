@@ -37,13 +37,13 @@ struct LoadOptions {
 };
 
 /// A registered name ("minesweeper"), a built-in one with its size ("board:100x100",
-/// "properties:diameter"), or the path of a file or folder. Throws io::InputError: unknown name
+/// "properties:diameter"), or the path of a file or folder. Throws base::Error: unknown name
 /// (with the nearest known one), file absent (which, from where, where to put it), sha256 that
 /// differs, malformed.
 Dataset load(const std::string& name_or_path, const LoadOptions& options = {});
 
 /// Folders that are looked into for registered files, in order: options.data_dir, $MPSSM_DATA,
-/// ./data, ../shared/data, $XDG_CACHE_HOME/mpssm (or ~/.cache/mpssm).
+/// ./data, $XDG_CACHE_HOME/mpssm (or ~/.cache/mpssm).
 std::vector<std::filesystem::path> data_folders(const LoadOptions& options = {});
 
 /// The files that load() reads for this name or path, in the same order, each with its sha256;
@@ -59,7 +59,7 @@ bool is_name(const std::string& name_or_path);
 bool is_present(const DatasetInfo& info, const LoadOptions& options = {});
 
 /// Writes a dataset as one .npz that load() reads back to the same (node data and packed graphs;
-/// features as they are, without the columns they came from). Throws io::InputError for series.
+/// features as they are, without the columns they came from). Throws base::Error for series.
 void save_npz(const std::filesystem::path& path, const Dataset& dataset);
 
 }  // namespace mpssm::data

@@ -16,7 +16,7 @@ namespace mpssm::data {
 
 io::Array names_array(std::span<const std::string> names);
 
-/// Throws io::InputError unless the array holds `count` names (-1: any number).
+/// Throws base::Error unless the array holds `count` names (-1: any number).
 std::vector<std::string> read_names(const io::Npz& npz, std::string_view array, std::int64_t count);
 
 /// The stored metric, or the default one of the task.

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <utility>
 
+#include "mpssm/base/error.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/names.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/split.h"
 #include "mpssm/data/tables.h"
 #include "mpssm/data/tasks.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
@@ -21,15 +22,15 @@ using Shape = std::vector<std::int64_t>;
 constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
 
 std::string place(const io::Npz& npz, const std::string& array, std::size_t position) {
-  return shown(npz.path()) + ": array '" + array + "': [" + std::to_string(position) + "]";
+  return fmt::format("{}: array '{}': [{}]", shown(npz.path()), array, position);
 }
 
 void read_values(const io::Npz& npz, NodeData& data) {
   data.target = npz.floats("node_labels", Shape{data.features.rows}, nullptr, true);
   for (std::size_t i = 0; i < data.target.size(); ++i) {
     if (std::isinf(data.target[i])) {
-      throw io::InputError(place(npz, "node_labels", i) +
-                           ": expected a number (or nan: no label), got an infinite one");
+      throw base::Error(place(npz, "node_labels", i) +
+                        ": expected a number (or nan: no label), got an infinite one");
     }
   }
 }
@@ -51,9 +52,9 @@ void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data
       continue;
     }
     if (labels[i] < -1 || labels[i] >= limit) {
-      throw io::InputError(place(npz, "node_labels", i) + ": expected a class in [0, " +
-                           std::to_string(limit) + ") or -1 (no label), got " +
-                           std::to_string(labels[i]));
+      throw base::Error(
+          place(npz, "node_labels", i),
+          fmt::format("expected a class in [0, {}) or -1 (no label), got {}", limit, labels[i]));
     }
     num_classes = std::max(num_classes, labels[i] + 1);
     data.target.push_back(labels[i] < 0 ? kNoLabel : static_cast<float>(labels[i]));
@@ -62,17 +63,18 @@ void read_classes(const io::Npz& npz, const LoadOptions& options, NodeData& data
     notes.push_back(note_of_new_classes(shown(npz.path()), skipped, std::to_string(example)));
   }
   if (num_classes < 2) {
-    throw io::InputError(shown(npz.path()) + ": array 'node_labels': expected at least two " +
-                         "classes, got " + std::to_string(num_classes));
+    throw base::Error(
+        shown(npz.path()),
+        fmt::format("array 'node_labels': expected at least two classes, got {}", num_classes));
   }
   if (known) {
     data.class_names = *options.class_names;
   } else if (npz.has("class_names")) {
     data.class_names = read_names(npz, "class_names", -1);
     if (std::ssize(data.class_names) < num_classes) {
-      throw io::InputError(shown(npz.path()) + ": array 'class_names': expected at least " +
-                           std::to_string(num_classes) + " names, got " +
-                           std::to_string(data.class_names.size()));
+      throw base::Error(shown(npz.path()),
+                        fmt::format("array 'class_names': expected at least {} names, got {}",
+                                    num_classes, data.class_names.size()));
     }
   } else {
     for (std::int64_t c = 0; c < num_classes; ++c) data.class_names.push_back(std::to_string(c));
@@ -100,7 +102,7 @@ Task read_targets(const io::Npz& npz, const LoadOptions& options, NodeData& data
     data.target.assign(static_cast<std::size_t>(data.features.rows), kNoLabel);
     if (options.class_names != nullptr) data.class_names = *options.class_names;
   } else {
-    throw io::InputError(shown(npz.path()) + ": expected an array 'node_labels', got none");
+    throw base::Error(shown(npz.path()) + ": expected an array 'node_labels', got none");
   }
   return choose_node_task(shown(npz.path()), data.class_names.size(), task);
 }
@@ -123,8 +125,8 @@ void read_masks(const io::Npz& npz, NodeData& data) {
     const std::vector<std::int64_t> mask = npz.integers(name, Shape(shape), &shape);
     const std::size_t num_splits = mask.size() / num_nodes;
     if (num_splits < 1) {
-      throw io::InputError(shown(npz.path()) + ": array '" + name +
-                           "': expected at least one split, got none");
+      throw base::Error(shown(npz.path()),
+                        fmt::format("array '{}': expected at least one split, got none", name));
     }
     constexpr std::uint64_t kBytesPerSplit = 64;
     npz.count_memory(name, kBytesPerSplit * num_splits + mask.size());
@@ -133,12 +135,14 @@ void read_masks(const io::Npz& npz, NodeData& data) {
       if (mask[i] == 0) continue;
       Part& at = data.splits[i / num_nodes][i % num_nodes];
       if (mask[i] != 1 || at != Part::kNone) {
-        throw io::InputError(shown(npz.path()) + ": array '" + name + "': [" +
-                             (is_one ? "" : std::to_string(i / num_nodes) + ", ") +
-                             std::to_string(i % num_nodes) + "]: expected " +
-                             (mask[i] != 1 ? "0 or 1, got " + std::to_string(mask[i])
-                                           : "each node in one part of a split, got it in " +
-                                                 std::string(to_string(at)) + " too"));
+        throw base::Error(
+            shown(npz.path()),
+            fmt::format("array '{}': [{}{}]: expected {}", name,
+                        is_one ? "" : fmt::format("{}, ", i / num_nodes), i % num_nodes,
+                        mask[i] != 1
+                            ? fmt::format("0 or 1, got {}", mask[i])
+                            : fmt::format("each node in one part of a split, got it in {} too",
+                                          to_string(at))));
       }
       at = static_cast<Part>(part);
     }
@@ -153,14 +157,14 @@ void read_splits(const io::Npz& npz, const LoadOptions& options, Dataset& datase
                                     : has_one_of(npz, kMasks) || has_one_of(npz, kOneMask);
   if (has_masks) {
     read_masks(npz, data);
-    dataset.protocol = std::to_string(data.splits.size()) + " stored split(s)";
+    dataset.protocol = fmt::format("{} stored split(s)", data.splits.size());
     note_unused_seed(where, options, dataset.notes);
   } else if (predicting) {
     data.splits = {all_labelled_in_test(data.target)};
   } else {
     data.splits = {random_split(where, classes_of(data), options.split_seed)};
     dataset.protocol =
-        "random 50/25/25 split of the labelled nodes, seed " + std::to_string(options.split_seed);
+        fmt::format("random 50/25/25 split of the labelled nodes, seed {}", options.split_seed);
   }
   if (!predicting) check_splits(where, data, dataset.notes);
 }
@@ -180,10 +184,11 @@ Dataset read_node_npz(const io::Npz& npz, const LoadOptions& options) {
   data.features.rows = shape[0];
   data.features.columns = shape[1];
   if (shape[0] < 1 || shape[1] < 1) {
-    throw io::InputError(shown(npz.path()) +
-                         ": array 'node_features': expected at least one node " +
-                         "and one feature, got shape [" + std::to_string(shape[0]) + ", " +
-                         std::to_string(shape[1]) + "]");
+    throw base::Error(
+        shown(npz.path()),
+        fmt::format(
+            "array 'node_features': expected at least one node and one feature, got shape [{}, {}]",
+            shape[0], shape[1]));
   }
   data.graph = make_graph(
       shown(npz.path()), read_edges(npz, shape[0]),

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // nodes.csv and edges.csv: ids of any text, features, labels, split.
 #include <algorithm>
+#include <fmt/core.h>
 #include <limits>
 #include <utility>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/graph_tables.h"
 #include "mpssm/data/readers.h"
@@ -11,7 +14,6 @@
 #include "mpssm/data/tables.h"
 #include "mpssm/data/tasks.h"
 #include "mpssm/io/csv.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
@@ -47,8 +49,9 @@ void read_features(const io::CsvTable& table, const std::vector<std::size_t>& co
       const bool is_used = std::any_of(stored.begin(), stored.end(),
                                        [&](const Column& known) { return known.name == name; });
       if (!is_used) {
-        notes.push_back(shown(table.path) + ": column '" + io::printable(name) +
-                        "' is ignored: the training table had none of that name");
+        notes.push_back(
+            fmt::format("{}: column '{}' is ignored: the training table had none of that name",
+                        shown(table.path), base::printable(name)));
       }
     }
     return;
@@ -70,9 +73,9 @@ Part part_at(const io::CsvTable& table, std::size_t row, std::size_t column) {
   if (cell == "train" || cell == "0") return Part::kTrain;
   if (cell == "val" || cell == "valid" || cell == "validation" || cell == "1") return Part::kVal;
   if (cell == "test" || cell == "2") return Part::kTest;
-  throw io::InputError(table.place(row, column) +
-                       ": expected train, val, test (or 0, 1, 2) or an empty cell, got '" +
-                       io::printable(cell) + "'");
+  throw base::Error(table.place(row, column),
+                    fmt::format("expected train, val, test (or 0, 1, 2) or an empty cell, got '{}'",
+                                base::printable(cell)));
 }
 
 void read_split(const io::CsvTable& table, const LoadOptions& options, Dataset& dataset,
@@ -90,7 +93,7 @@ void read_split(const io::CsvTable& table, const LoadOptions& options, Dataset& 
   } else {
     split = random_split(where, classes_of(data), options.split_seed);
     dataset.protocol =
-        "random 50/25/25 split of the labelled nodes, seed " + std::to_string(options.split_seed);
+        fmt::format("random 50/25/25 split of the labelled nodes, seed {}", options.split_seed);
   }
   data.splits = {std::move(split)};
   if (!predicting) check_splits(where, data, dataset.notes);

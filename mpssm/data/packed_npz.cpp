@@ -3,16 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fmt/core.h>
 #include <limits>
 #include <numeric>
 #include <utility>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/names.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/split.h"
 #include "mpssm/data/tasks.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
@@ -21,24 +23,24 @@ using Shape = std::vector<std::int64_t>;
 constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
 
 std::string array_of(const io::Npz& npz, std::string_view array) {
-  return shown(npz.path()) + ": array '" + io::printable(array) + "'";
+  return fmt::format("{}: array '{}'", shown(npz.path()), base::printable(array));
 }
 
 std::vector<std::int64_t> read_pointers(const io::Npz& npz, const char* name) {
   std::vector<std::int64_t> pointers = npz.integers(name, Shape{-1});
   if (pointers.size() < 2) {
-    throw io::InputError(array_of(npz, name) + ": expected 0 and the end of each graph, got " +
-                         std::to_string(pointers.size()) + " number(s)");
+    throw base::Error(
+        array_of(npz, name),
+        fmt::format("expected 0 and the end of each graph, got {} number(s)", pointers.size()));
   }
   if (pointers[0] != 0) {
-    throw io::InputError(array_of(npz, name) + ": [0]: expected 0, got " +
-                         std::to_string(pointers[0]));
+    throw base::Error(array_of(npz, name), fmt::format("[0]: expected 0, got {}", pointers[0]));
   }
   const auto fall = std::is_sorted_until(pointers.begin(), pointers.end());
   if (fall != pointers.end()) {
-    throw io::InputError(array_of(npz, name) + ": [" + std::to_string(fall - pointers.begin()) +
-                         "]: expected at least " + std::to_string(*(fall - 1)) +
-                         " as before it, got " + std::to_string(*fall));
+    throw base::Error(array_of(npz, name),
+                      fmt::format("[{}]: expected at least {} as before it, got {}",
+                                  fall - pointers.begin(), *(fall - 1), *fall));
   }
   return pointers;
 }
@@ -50,9 +52,7 @@ std::vector<std::int32_t> read_ends(const io::Npz& npz, const char* name, const 
     const std::int64_t size = data.node_ptr[g + 1] - data.node_ptr[g];
     for (std::int64_t e = data.edge_ptr[g]; e < data.edge_ptr[g + 1]; ++e) {
       if (ends[e] < 0 || ends[e] >= size) {
-        check_node(
-            array_of(npz, name) + ": [" + std::to_string(e) + "] in graph " + std::to_string(g),
-            ends[e], size);
+        check_node(fmt::format("{}: [{}] in graph {}", array_of(npz, name), e, g), ends[e], size);
       }
       result[e] = static_cast<std::int32_t>(ends[e]);
     }
@@ -64,15 +64,15 @@ void read_graphs(const io::Npz& npz, GraphsData& data) {
   data.node_ptr = read_pointers(npz, "node_ptr");
   data.edge_ptr = read_pointers(npz, "edge_ptr");
   if (data.edge_ptr.size() != data.node_ptr.size()) {
-    throw io::InputError(array_of(npz, "edge_ptr") + ": expected " +
-                         std::to_string(data.node_ptr.size()) + " numbers as in 'node_ptr', got " +
-                         std::to_string(data.edge_ptr.size()));
+    throw base::Error(array_of(npz, "edge_ptr"),
+                      fmt::format("expected {} numbers as in 'node_ptr', got {}",
+                                  data.node_ptr.size(), data.edge_ptr.size()));
   }
   for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
     const std::int64_t size = data.node_ptr[g + 1] - data.node_ptr[g];
     if (size >= 1 && size <= std::numeric_limits<std::int32_t>::max()) continue;
-    throw io::InputError(array_of(npz, "node_ptr") + ": expected at least one node in graph " +
-                         std::to_string(g) + ", got " + std::to_string(size));
+    throw base::Error(array_of(npz, "node_ptr"),
+                      fmt::format("expected at least one node in graph {}, got {}", g, size));
   }
   constexpr std::uint64_t kBytesPerGraph = 500;  // a graph of its own, before they are batched
   npz.count_memory("node_ptr", kBytesPerGraph * static_cast<std::uint64_t>(data.num_graphs()));
@@ -126,15 +126,14 @@ std::vector<std::int32_t> choose_vocabulary(const io::Npz& npz, const PackedLayo
     for (const std::int32_t code : largest) vocabulary.push_back(code + 1);
   }
   if (vocabulary.size() != largest.size()) {
-    throw io::InputError(array_of(npz, "atom_feat") + ": expected " +
-                         std::to_string(vocabulary.size()) + " columns, got " +
-                         std::to_string(largest.size()));
+    throw base::Error(array_of(npz, "atom_feat"), fmt::format("expected {} columns, got {}",
+                                                              vocabulary.size(), largest.size()));
   }
   for (std::size_t c = 0; c < largest.size(); ++c) {
     if (largest[c] < vocabulary[c]) continue;
-    throw io::InputError(array_of(npz, "atom_feat") + ": column " + std::to_string(c) +
-                         ": expected codes below " + std::to_string(vocabulary[c]) + ", got " +
-                         std::to_string(largest[c]));
+    throw base::Error(
+        array_of(npz, "atom_feat"),
+        fmt::format("column {}: expected codes below {}, got {}", c, vocabulary[c], largest[c]));
   }
   return vocabulary;
 }
@@ -144,11 +143,11 @@ void read_codes(const io::Npz& npz, const PackedLayout& layout, GraphsData& data
   const std::int64_t num_nodes = data.node_ptr.back();
   if (array.dtype != io::DType::kUInt8 || array.shape.size() != 2 || array.shape[0] != num_nodes ||
       array.shape[1] < 1) {
-    throw io::InputError(array_of(npz, "atom_feat") + ": expected uint8 codes of shape [" +
-                         std::to_string(num_nodes) + ", columns], got " +
-                         std::string(to_string(array.dtype)) + " with " +
-                         std::to_string(array.shape.size()) + " axes and " +
-                         std::to_string(array.num_elements()) + " numbers");
+    throw base::Error(
+        array_of(npz, "atom_feat"),
+        fmt::format(
+            "expected uint8 codes of shape [{}, columns], got {} with {} axes and {} numbers",
+            num_nodes, to_string(array.dtype), array.shape.size(), array.num_elements()));
   }
   npz.count_memory("atom_feat", array.bytes.size());
   data.codes.resize(array.bytes.size());
@@ -165,15 +164,15 @@ void read_codes(const io::Npz& npz, const PackedLayout& layout, GraphsData& data
 void read_features(const io::Npz& npz, const PackedLayout& layout, GraphsData& data) {
   if (npz.has("atom_feat")) return read_codes(npz, layout, data);
   if (!npz.has("node_features")) {
-    throw io::InputError(shown(npz.path()) +
-                         ": expected an array 'node_features' or 'atom_feat', got neither");
+    throw base::Error(shown(npz.path()) +
+                      ": expected an array 'node_features' or 'atom_feat', got neither");
   }
   Shape shape;
   data.features.values = npz.floats("node_features", Shape{data.node_ptr.back(), -1}, &shape);
   data.features.rows = shape[0];
   data.features.columns = shape[1];
   if (shape[1] < 1) {
-    throw io::InputError(array_of(npz, "node_features") + ": expected at least one column, got 0");
+    throw base::Error(array_of(npz, "node_features") + ": expected at least one column, got 0");
   }
 }
 
@@ -193,11 +192,12 @@ Target read_target(const io::Npz& npz, const std::string& name, GraphsData& data
   Target target;
   target.of_nodes = !of_graphs && rows == data.node_ptr.back() && columns == 1;
   if (shape.size() > 2 || columns < 1 || !(of_graphs || target.of_nodes)) {
-    throw io::InputError(array_of(npz, name) + ": expected one row for each of " +
-                         std::to_string(data.num_graphs()) + " graphs or one number for each of " +
-                         std::to_string(data.node_ptr.back()) + " nodes, got " +
-                         (shape.empty() ? "one number" : std::to_string(rows) + " rows") + " in " +
-                         std::to_string(shape.size()) + " axes");
+    throw base::Error(
+        array_of(npz, name),
+        fmt::format("expected one row for each of {} graphs or one number for each of {} nodes, "
+                    "got {} in {} axes",
+                    data.num_graphs(), data.node_ptr.back(),
+                    shape.empty() ? "one number" : fmt::format("{} rows", rows), shape.size()));
   }
   data.target = {.rows = rows, .columns = columns, .values = npz.floats(name, shape)};
   target.stored_as_float =
@@ -217,8 +217,8 @@ Task choose_task(const std::string& where, const Target& target, std::optional<T
       !target.of_nodes &&
       (*wanted == Task::kGraphRegression || (*wanted == Task::kGraphLabels && target.yes_or_no));
   if (is_possible) return *wanted;
-  throw io::InputError(where + ": expected labels for task " + std::string(to_string(*wanted)) +
-                       ", got those of " + std::string(to_string(natural)));
+  throw base::Error(where, fmt::format("expected labels for task {}, got those of {}",
+                                       to_string(*wanted), to_string(natural)));
 }
 
 std::vector<std::string> name_targets(const io::Npz& npz, const PackedLayout& layout,
@@ -227,7 +227,7 @@ std::vector<std::string> name_targets(const io::Npz& npz, const PackedLayout& la
   if (std::ssize(layout.target_names) == count) return layout.target_names;
   if (count == 1) return {layout.target};
   std::vector<std::string> names;
-  for (std::int64_t k = 0; k < count; ++k) names.push_back(layout.target + std::to_string(k));
+  for (std::int64_t k = 0; k < count; ++k) names.push_back(fmt::format("{}{}", layout.target, k));
   return names;
 }
 
@@ -246,9 +246,10 @@ Task read_targets(const io::Npz& npz, const PackedLayout& layout, const LoadOpti
   if (!npz.has(name)) {
     std::string found;
     for (const std::string& array : npz.names()) found += (found.empty() ? "" : ", ") + array;
-    throw io::InputError(shown(npz.path()) + ": expected labels in an array '" +
-                         io::printable(name) + "', got " + io::printable(found, 200) +
-                         "; data.target names the array");
+    throw base::Error(
+        shown(npz.path()),
+        fmt::format("expected labels in an array '{}', got {}; data.target names the array",
+                    base::printable(name), base::printable(found, 200)));
   }
   const Target target = read_target(npz, name, data);
   std::optional<Task> wanted = options.task;
@@ -263,9 +264,10 @@ void read_split(const io::Npz& npz, const LoadOptions& options, Dataset& dataset
     const auto parts = npz.integers("split", Shape{data.num_graphs()});
     for (std::size_t g = 0; g < parts.size(); ++g) {
       if (parts[g] < 0 || parts[g] > 3) {
-        throw io::InputError(array_of(npz, "split") + ": [" + std::to_string(g) +
-                             "]: expected 0 (train), 1 (val), 2 (test) or 3 (none), got " +
-                             std::to_string(parts[g]));
+        throw base::Error(
+            array_of(npz, "split"),
+            fmt::format("[{}]: expected 0 (train), 1 (val), 2 (test) or 3 (none), got {}", g,
+                        parts[g]));
       }
       data.part.push_back(static_cast<Part>(parts[g]));
     }
@@ -277,39 +279,45 @@ void read_split(const io::Npz& npz, const LoadOptions& options, Dataset& dataset
     const std::vector<std::int32_t> one_class(static_cast<std::size_t>(data.num_graphs()), 0);
     data.part = random_split(shown(npz.path()), one_class, options.split_seed);
     dataset.protocol =
-        "random 50/25/25 split of the graphs, seed " + std::to_string(options.split_seed);
+        fmt::format("random 50/25/25 split of the graphs, seed {}", options.split_seed);
   }
   if (options.columns == nullptr) check_parts(shown(npz.path()), data.part, "graph");
+}
+
+std::vector<float> training_labels(const GraphsData& data) {
+  const bool of_nodes = data.target.rows != data.num_graphs();
+  std::vector<float> labels;
+  for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
+    if (data.part[g] != Part::kTrain) continue;
+    const std::int64_t first = of_nodes ? data.node_ptr[g] : g;
+    const std::int64_t end = of_nodes ? data.node_ptr[g + 1] : g + 1;
+    labels.insert(labels.end(), data.target.values.begin() + first * data.target.columns,
+                  data.target.values.begin() + end * data.target.columns);
+  }
+  return labels;
 }
 
 double read_scale(const io::Npz& npz, const PackedLayout& layout, Task task,
                   const GraphsData& data) {
   if (layout.scale_by_train_maximum) return train_maximum(data);
   if (!npz.has("label_scale")) {
-    // Own labels may have any size; networks start near 1.
+    if (!layout.is_own || task == Task::kGraphLabels) return 1.0;
+    // Own labels may have any size and sign; networks start near 1.
     float largest = 0.0f;
-    for (const float value : data.target.values) largest = std::max(largest, std::abs(value));
-    return layout.is_own && task != Task::kGraphLabels && largest > 0.0f ? largest : 1.0;
+    for (const float label : training_labels(data)) largest = std::max(largest, std::abs(label));
+    return largest > 0.0f ? largest : 1.0;
   }
   const float scale = npz.floats("label_scale", Shape{1})[0];
   if (scale > 0.0f) return scale;
-  throw io::InputError(array_of(npz, "label_scale") + ": expected a number above 0, got " +
-                       std::to_string(scale));
+  throw base::Error(array_of(npz, "label_scale"),
+                    fmt::format("expected a number above 0, got {}", scale));
 }
 
 }  // namespace
 
 double train_maximum(const GraphsData& data) {
-  const bool of_nodes = data.target.rows != data.num_graphs();
   float largest = 0.0f;
-  for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
-    if (data.part[g] != Part::kTrain) continue;
-    const std::int64_t first = of_nodes ? data.node_ptr[g] : g;
-    const std::int64_t end = of_nodes ? data.node_ptr[g + 1] : g + 1;
-    for (std::int64_t i = first * data.target.columns; i < end * data.target.columns; ++i) {
-      largest = std::max(largest, data.target.values[i]);
-    }
-  }
+  for (const float label : training_labels(data)) largest = std::max(largest, label);
   return largest > 0.0f ? largest : 1.0;
 }
 

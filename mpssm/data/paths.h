@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/printable.h"
 
 namespace mpssm::data {
 
@@ -26,7 +26,7 @@ inline std::string name_of(const std::filesystem::path& path) {
   const std::filesystem::path last = (error ? path : whole).filename();
   const std::filesystem::path name = is_folder(path) ? last : last.stem();
   // Of the current folder, say, whose name nobody has checked.
-  return io::printable(name.empty() ? path.string() : name.string(), 200);
+  return base::printable(name.empty() ? path.string() : name.string(), 200);
 }
 
 }  // namespace mpssm::data

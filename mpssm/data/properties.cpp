@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "mpssm/base/random.h"
 #include "mpssm/data/builtin.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/graph/distances.h"
 #include "mpssm/graph/generators.h"
-#include "mpssm/graph/random.h"
 
 namespace mpssm::data {
 namespace {
 
-using graph::Random;
+using base::Random;
 
 using graph::Graph;
 

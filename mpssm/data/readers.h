@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to data/: the readers that load() chooses from. All throw io::InputError.
+// Private to data/: the readers that load() chooses from. All throw base::Error.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,14 @@ struct PackedLayout {
   std::string target = "labels";
   std::vector<std::int32_t> vocabulary = {};  ///< of the codes; empty: stored, or as found
   bool scale_by_train_maximum = false;
-  bool is_own = false;  ///< not a registered file: labels are scaled by the largest
+  bool is_own = false;  ///< not a registered file: labels are scaled by the largest in size
   std::vector<std::string> target_names = {};
 };
 /// Many graphs as arrays: node_ptr, edge_ptr, edge_src, edge_dst, features or codes, split, target.
 Dataset read_packed_npz(const io::Npz& npz, const PackedLayout& layout, const LoadOptions& options);
 
-/// Largest label of the training graphs, what labels are divided by; 1 if none is positive.
+/// Largest label of the training graphs, what published labels are divided by; 1 if none is
+/// positive.
 double train_maximum(const GraphsData& data);
 
 struct SeriesProtocol {

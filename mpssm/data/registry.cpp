@@ -3,7 +3,7 @@
 #include "mpssm/data/registry.h"
 
 #include <algorithm>
-#include <numeric>
+#include <fmt/core.h>
 #include <utility>
 
 namespace mpssm::data {
@@ -42,10 +42,10 @@ DatasetInfo heterophilous(const char* name, const char* file, Task task, const c
           .task = task,
           .metric = is_binary ? "roc_auc" : "accuracy",
           .summary = summary,
-          .protocol = std::string("10 fixed random 50/25/25 splits; ") +
-                      (is_binary ? "ROC AUC" : "accuracy") + "; best validation step",
-          .files = {{std::string("hetero/") + file, sha256,
-                     std::string("GitHub yandex-research/heterophilous-graphs, data/") + file}}};
+          .protocol = fmt::format("10 fixed random 50/25/25 splits; {}; best validation step",
+                                  is_binary ? "ROC AUC" : "accuracy"),
+          .files = {{fmt::format("hetero/{}", file), sha256,
+                     fmt::format("GitHub yandex-research/heterophilous-graphs, data/{}", file)}}};
 }
 
 DatasetInfo temporal(const char* name, const char* summary, DatasetFile file,
@@ -182,20 +182,6 @@ std::vector<DatasetInfo> make_registry() {
   return all;
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 std::span<const DatasetInfo> registry() {
@@ -208,21 +194,6 @@ const DatasetInfo* find_dataset(std::string_view name) {
   const auto found = std::find_if(all.begin(), all.end(),
                                   [name](const DatasetInfo& info) { return info.name == name; });
   return found == all.end() ? nullptr : &*found;
-}
-
-std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
-  constexpr std::size_t kLongestWord = 64;  // longer ones are no slips of a name
-  if (word.size() > kLongestWord) return "";
-  std::string_view best;
-  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
-  for (const std::string_view candidate : candidates) {
-    if (candidate.size() > kLongestWord) continue;
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance >= least || distance >= candidate.size()) continue;
-    least = distance;
-    best = candidate;
-  }
-  return best;
 }
 
 }  // namespace mpssm::data

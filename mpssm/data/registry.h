@@ -35,8 +35,4 @@ struct DatasetInfo {
 std::span<const DatasetInfo> registry();
 const DatasetInfo* find_dataset(std::string_view name);  ///< nullptr if unknown
 
-/// The candidate with the least edit distance to `word`, if it is close enough to be a slip; else
-/// "".
-std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
-
 }  // namespace mpssm::data

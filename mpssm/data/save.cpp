@@ -2,15 +2,18 @@
 // Datasets as .npz files that the readers take back.
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
+#include "mpssm/base/utf8.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/load.h"
 #include "mpssm/data/names.h"
 #include "mpssm/data/tasks.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
@@ -55,7 +58,7 @@ void add_masks(const NodeData& data, Arrays& arrays) {
     for (const std::vector<Part>& split : data.splits) {
       for (const Part at : split) mask.push_back(at == part ? 1 : 0);
     }
-    arrays[std::string(to_string(part)) + "_masks"] = io::make_array<std::uint8_t>(mask, shape);
+    arrays[fmt::format("{}_masks", to_string(part))] = io::make_array<std::uint8_t>(mask, shape);
   }
 }
 
@@ -102,7 +105,7 @@ Arrays arrays_of(const GraphsData& data) {
 }
 
 Arrays arrays_of(const SeriesData&) {
-  throw io::InputError("save_npz: expected node data or packed graphs, got a series");
+  throw base::Error("save_npz: expected node data or packed graphs, got a series");
 }
 
 }  // namespace
@@ -126,10 +129,10 @@ std::vector<std::string> read_names(const io::Npz& npz, std::string_view array,
   std::string name;
   for (const std::int64_t byte : bytes) {
     if (byte == 0) {
-      if (!io::is_utf8(name)) {
-        throw io::InputError(shown(npz.path()) + ": array '" + std::string(array) + "': name " +
-                             std::to_string(names.size()) + ": expected UTF-8, got '" +
-                             io::printable(name) + "'");
+      if (!base::is_utf8(name)) {
+        throw base::Error(shown(npz.path()),
+                          fmt::format("array '{}': name {}: expected UTF-8, got '{}'", array,
+                                      names.size(), base::printable(name)));
       }
       names.push_back(std::exchange(name, {}));
     } else {
@@ -137,9 +140,9 @@ std::vector<std::string> read_names(const io::Npz& npz, std::string_view array,
     }
   }
   if (name.empty() && (count < 0 || count == std::ssize(names))) return names;
-  throw io::InputError(shown(npz.path()) + ": array '" + std::string(array) + "': expected " +
-                       (count < 0 ? "" : std::to_string(count) + " ") +
-                       "names, each ended by a 0, got " + std::to_string(names.size()));
+  throw base::Error(shown(npz.path()),
+                    fmt::format("array '{}': expected {}names, each ended by a 0, got {}", array,
+                                count < 0 ? "" : fmt::format("{} ", count), names.size()));
 }
 
 std::string read_metric(const io::Npz& npz, Task task) {

@@ -2,11 +2,12 @@
 // Series of measurements as arrays, and the protocols that cut them into windows.
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <utility>
 
+#include "mpssm/base/error.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/readers.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
@@ -18,17 +19,18 @@ const char* value_array(const io::Npz& npz) {
   for (const char* name : {"x", "values", "speed"}) {
     if (npz.has(name)) return name;
   }
-  throw io::InputError(shown(npz.path()) +
-                       ": expected measurements in an array 'x', 'values' or 'speed', got none");
+  throw base::Error(shown(npz.path()) +
+                    ": expected measurements in an array 'x', 'values' or 'speed', got none");
 }
 
 void read_values(const io::Npz& npz, SeriesData& series) {
   const std::string name = value_array(npz);
   const Shape shape = npz.header(name).shape;
   if (shape.size() < 2 || shape.size() > 3 || shape[0] < 1 || shape[1] < 1 || shape.back() < 1) {
-    throw io::InputError(shown(npz.path()) + ": array '" + name + "': expected shape [steps, " +
-                         "nodes] or [steps, nodes, features], none of them 0, got " +
-                         std::to_string(shape.size()) + " axes");
+    throw base::Error(shown(npz.path()),
+                      fmt::format("array '{}': expected shape [steps, nodes] or [steps, nodes, "
+                                  "features], none of them 0, got {} axes",
+                                  name, shape.size()));
   }
   series.num_steps = shape[0];
   series.num_nodes = shape[1];
@@ -72,8 +74,8 @@ graph::EdgeList read_adjacency(const io::Npz& npz, std::int64_t num_nodes) {
 
 graph::Graph read_graph(const io::Npz& npz, std::int64_t num_nodes) {
   if (!npz.has("adj") && !npz.has("edges") && !npz.has("edge_index")) {
-    throw io::InputError(shown(npz.path()) +
-                         ": expected a graph in an array 'edges', 'edge_index' or 'adj', got none");
+    throw base::Error(shown(npz.path()) +
+                      ": expected a graph in an array 'edges', 'edge_index' or 'adj', got none");
   }
   const graph::EdgeList edges = npz.has("adj")
                                     ? symmetrise(read_adjacency(npz, num_nodes), Merge::kMax)
@@ -85,9 +87,9 @@ void read_clock(const io::Npz& npz, SeriesData& series) {
   series.time_of_day = npz.floats("time_in_day", Shape{series.num_steps});
   for (std::size_t t = 0; t < series.time_of_day.size(); ++t) {
     if (series.time_of_day[t] >= 0.0f && series.time_of_day[t] < 1.0f) continue;
-    throw io::InputError(shown(npz.path()) + ": array 'time_in_day': [" + std::to_string(t) +
-                         "]: expected a time in [0, 1), got " +
-                         std::to_string(series.time_of_day[t]));
+    throw base::Error(shown(npz.path()),
+                      fmt::format("array 'time_in_day': [{}]: expected a time in [0, 1), got {}", t,
+                                  series.time_of_day[t]));
   }
 }
 
@@ -95,10 +97,10 @@ void check_finite(const std::string& where, const SeriesData& series) {
   for (std::size_t i = 0; i < series.values.size(); ++i) {
     if (std::isfinite(series.values[i])) continue;
     const auto row = static_cast<std::int64_t>(i) / series.num_features;
-    throw io::InputError(where + ": step " + std::to_string(row / series.num_nodes) + ", node " +
-                         std::to_string(row % series.num_nodes) +
-                         ": expected a finite number, got " + std::to_string(series.values[i]) +
-                         "; fill gaps before loading");
+    throw base::Error(
+        where,
+        fmt::format("step {}, node {}: expected a finite number, got {}; fill gaps before loading",
+                    row / series.num_nodes, row % series.num_nodes, series.values[i]));
   }
 }
 
@@ -112,10 +114,9 @@ std::string short_number(double value) {
 
 std::string describe(const SeriesData& series) {
   const WindowSplit split = window_split(series);
-  std::string text = std::to_string(series.lags) + " steps in, " + std::to_string(series.horizon) +
-                     " out; windows in time order: " + std::to_string(split.val) + " train, " +
-                     std::to_string(split.test - split.val) + " val, " +
-                     std::to_string(split.end - split.test) + " test; ";
+  std::string text = fmt::format(
+      "{} steps in, {} out; windows in time order: {} train, {} val, {} test; ", series.lags,
+      series.horizon, split.val, split.test - split.val, split.end - split.test);
   text += series.standardise ? "inputs standardised by the training windows" : "values as stored";
   if (series.null_value) text += "; targets of " + short_number(*series.null_value) + " left out";
   return text;
@@ -137,8 +138,8 @@ Dataset finish_series(const std::filesystem::path& path, SeriesData series,
                       const SeriesProtocol& protocol, const LoadOptions& options) {
   const std::int64_t own_lags = series.num_steps >= kLongSeries ? 12 : 4;
   if (options.task && *options.task != Task::kForecast) {
-    throw io::InputError(shown(path) + ": a series is for task forecast, got " +
-                         std::string(to_string(*options.task)));
+    throw base::Error(shown(path), fmt::format("a series is for task forecast, got {}",
+                                               to_string(*options.task)));
   }
   series.lags = options.lags.value_or(protocol.lags > 0 ? protocol.lags : own_lags);
   series.horizon = options.horizon.value_or(protocol.horizon);
@@ -151,9 +152,9 @@ Dataset finish_series(const std::filesystem::path& path, SeriesData series,
   Dataset dataset{.task = Task::kForecast, .metric = protocol.metric, .source = shown(path)};
   try {
     dataset.protocol = describe(series);
-  } catch (const io::InputError& error) {
+  } catch (const base::Error& error) {
     // One window is enough to forecast from.
-    if (options.columns == nullptr) throw io::InputError(shown(path) + ": " + error.what());
+    if (options.columns == nullptr) throw error.within(shown(path));
   }
   dataset.content = std::move(series);
   return dataset;

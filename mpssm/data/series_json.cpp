@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The JSON files of PyTorch Geometric Temporal: edges, weights and a series in one of two shapes.
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/tables.h"
 #include "mpssm/io/csv.h"
-#include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
 
 namespace mpssm::data {
@@ -25,7 +27,7 @@ Json parse(const std::filesystem::path& path) {
   try {
     return Json::parse(text);
   } catch (const Json::exception& error) {
-    throw io::InputError(shown(path) + ": expected JSON: " + io::printable(error.what(), 200));
+    throw base::Error(shown(path) + ": expected JSON: " + base::printable(error.what(), 200));
   }
 }
 
@@ -53,16 +55,16 @@ class Document {
   [[noreturn]] void fail(const std::string& place, const std::string& expected,
                          const Json& got) const {
     const bool is_short = got.is_number() || got.is_string();
-    throw io::InputError(where_ + ": " + (place.empty() ? "" : place + ": ") + "expected " +
-                         expected + ", got " +
-                         (is_short ? io::printable(got.dump(-1, ' ', true)) : got.type_name()));
+    throw base::Error(
+        where_, fmt::format("{}expected {}, got {}", place.empty() ? "" : place + ": ", expected,
+                            is_short ? base::printable(got.dump(-1, ' ', true)) : got.type_name()));
   }
   const Json& list(const Json& value, const std::string& place) const {
     if (!value.is_array()) fail(place, "a list", value);
     return value;
   }
   const Json& list(const std::string& key) const {
-    if (!has(key)) throw io::InputError(where_ + ": expected a member '" + key + "', got none");
+    if (!has(key)) throw base::Error(where_, fmt::format("expected a member '{}', got none", key));
     return list(root_[key], "'" + key + "'");
   }
   double number(const Json& value, const std::string& place) const {
@@ -76,7 +78,7 @@ class Document {
     const bool fits = value.is_number_integer() &&
                       !(value.is_number_unsigned() &&
                         value.get<std::uint64_t>() > std::numeric_limits<std::int32_t>::max());
-    if (!fits) fail(place, "a whole number in [0, " + std::to_string(end) + ")", value);
+    if (!fits) fail(place, fmt::format("a whole number in [0, {})", end), value);
     check_node(where_ + ": " + place, value.get<std::int64_t>(), end);
     return value.get<std::int64_t>();
   }
@@ -91,13 +93,13 @@ void add_step(const Document& file, const Json& row, const std::string& place, S
   file.list(row, place);
   if (series.num_steps == 0) series.num_nodes = std::ssize(row);
   if (row.empty() || std::ssize(row) != series.num_nodes) {
-    file.fail(place, std::to_string(series.num_nodes) + " numbers (at least 1)", Json(row.size()));
+    file.fail(place, fmt::format("{} numbers (at least 1)", series.num_nodes), Json(row.size()));
   }
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (row[i].is_number() && std::isfinite(row[i].get<float>())) {
       series.values.push_back(row[i].get<float>());
     } else {
-      file.fail(place + ", node " + std::to_string(i), "a finite number", row[i]);
+      file.fail(fmt::format("{}, node {}", place, i), "a finite number", row[i]);
     }
   }
   ++series.num_steps;
@@ -107,7 +109,7 @@ void read_matrix(const Document& file, const std::string& key, SeriesData& serie
   const Json& rows = file.list(key);
   if (rows.empty()) file.fail("'" + key + "'", "at least one step", Json(0));
   for (std::size_t t = 0; t < rows.size(); ++t) {
-    add_step(file, rows[t], "'" + key + "' step " + std::to_string(t), series);
+    add_step(file, rows[t], fmt::format("'{}' step {}", key, t), series);
   }
 }
 
@@ -147,7 +149,7 @@ graph::Graph read_graph(const Document& file, const std::string& where, std::int
   const Json& list = file.list("edges");
   graph::EdgeList edges{.num_nodes = num_nodes};
   for (std::size_t e = 0; e < list.size(); ++e) {
-    const std::string place = "'edges' " + std::to_string(e);
+    const std::string place = fmt::format("'edges' {}", e);
     if (!list[e].is_array() || list[e].size() != 2) file.fail(place, "a pair of nodes", list[e]);
     edges.src.push_back(file.index(list[e][0], place, num_nodes));
     edges.dst.push_back(file.index(list[e][1], place, num_nodes));
@@ -155,11 +157,11 @@ graph::Graph read_graph(const Document& file, const std::string& where, std::int
   if (file.has("weights")) {
     const Json& weights = file.list("weights");
     if (weights.size() != list.size()) {
-      file.fail("'weights'", std::to_string(list.size()) + " numbers as 'edges' has",
+      file.fail("'weights'", fmt::format("{} numbers as 'edges' has", list.size()),
                 Json(weights.size()));
     }
     for (std::size_t e = 0; e < weights.size(); ++e) {
-      edges.weight.push_back(file.number(weights[e], "'weights' " + std::to_string(e)));
+      edges.weight.push_back(file.number(weights[e], fmt::format("'weights' {}", e)));
     }
   }
   return make_graph(where, symmetrise(edges, Merge::kMean), graph::Direction::kUndirected);
@@ -169,12 +171,12 @@ graph::Graph read_graph(const Document& file, const std::string& where, std::int
 std::vector<std::string> read_node_ids(const Document& file, std::int64_t num_nodes) {
   const Json& members = file.root()["node_ids"];
   if (!members.is_object() || std::ssize(members) != num_nodes) {
-    file.fail("'node_ids'", "an object with " + std::to_string(num_nodes) + " names", members);
+    file.fail("'node_ids'", fmt::format("an object with {} names", num_nodes), members);
   }
   std::vector<std::string> ids(static_cast<std::size_t>(num_nodes));
   std::vector<bool> is_named(ids.size(), false);
   for (const auto& [name, node] : members.items()) {
-    const std::string place = "'node_ids' '" + io::printable(name) + "'";
+    const std::string place = "'node_ids' '" + base::printable(name) + "'";
     const std::int64_t i = file.index(node, place, num_nodes);
     if (is_named[i]) file.fail(place, "each node once", node);
     is_named[i] = true;

@@ -5,15 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fmt/core.h>
 #include <numeric>
 
-#include "mpssm/graph/random.h"
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
+#include "mpssm/base/random.h"
 
 namespace mpssm::data {
 namespace {
 
-using graph::Random;
+using base::Random;
 
 constexpr std::array<double, 3> kShare = {0.5, 0.25, 0.25};
 using Counts = std::array<std::int64_t, 3>;
@@ -75,10 +77,10 @@ std::vector<Part> random_split(const std::string& where, std::span<const std::in
                                          [](const auto& of_class) { return !of_class.empty(); });
   const std::int64_t needed = std::max<std::int64_t>(num_classes, 1) + 2;
   if (labelled < needed) {
-    throw io::InputError(where + ": expected at least " + std::to_string(needed) +
-                         " labelled samples for a random split (each class in train, one each in "
-                         "val and test), got " +
-                         std::to_string(labelled) + "; label more");
+    throw base::Error(where,
+                      fmt::format("expected at least {} labelled samples for a random split (each "
+                                  "class in train, one each in val and test), got {}; label more",
+                                  needed, labelled));
   }
   Random random(seed);
   std::vector<Part> split(class_of.size(), Part::kNone);
@@ -115,16 +117,17 @@ void check_splits(const std::string& where, NodeData& data, std::vector<std::str
     for (std::size_t i = 0; i < class_of.size(); ++i) {
       if (class_of[i] < 0) data.splits[s][i] = Part::kNone;
     }
-    const std::string place = where + ": split " + std::to_string(s);
+    const std::string place = fmt::format("{}: split {}", where, s);
     check_parts(place, data.splits[s], "labelled node");
     const auto counts = count_classes(data.splits[s], class_of, num_classes);
     for (std::size_t c = 0; c < num_classes; ++c) {
       for (const Part part : {Part::kTrain, Part::kVal, Part::kTest}) {
         if (counts[static_cast<std::size_t>(part)][c] > 0) continue;
-        const std::string missing = place + ": class '" + io::printable(data.class_names[c]) +
-                                    "' is missing in " + std::string(to_string(part));
+        const std::string missing =
+            fmt::format("{}: class '{}' is missing in {}", place,
+                        base::printable(data.class_names[c]), to_string(part));
         if (part == Part::kTrain) {
-          throw io::InputError(missing + "; move a node of it there, or drop the class");
+          throw base::Error(missing + "; move a node of it there, or drop the class");
         }
         if (num_classes == 2) notes.push_back(missing + ": ROC AUC is not defined there");
       }
@@ -135,8 +138,8 @@ void check_splits(const std::string& where, NodeData& data, std::vector<std::str
 void check_parts(const std::string& where, std::span<const Part> part, const char* samples) {
   for (const Part wanted : {Part::kTrain, Part::kVal, Part::kTest}) {
     if (std::find(part.begin(), part.end(), wanted) != part.end()) continue;
-    throw io::InputError(where + ": expected at least one " + samples + " in " +
-                         std::string(to_string(wanted)) + ", got none");
+    throw base::Error(
+        where, fmt::format("expected at least one {} in {}, got none", samples, to_string(wanted)));
   }
 }
 

@@ -16,7 +16,7 @@ namespace mpssm::data {
 std::vector<std::int32_t> classes_of(const NodeData& data);
 
 /// Random 50/25/25 split of the samples whose class is not -1, stratified: every class is in train,
-/// no part is empty. Throws io::InputError, starting with `where`, if there are too few samples.
+/// no part is empty. Throws base::Error, starting with `where`, if there are too few samples.
 std::vector<Part> random_split(const std::string& where, std::span<const std::int32_t> class_of,
                                std::uint64_t seed);
 
@@ -27,11 +27,11 @@ void note_unused_seed(const std::string& where, const LoadOptions& options,
 /// For data that a trained model is applied to: every sample with a label counts as test.
 std::vector<Part> all_labelled_in_test(std::span<const float> target);
 
-/// Takes nodes without a label out of their parts, then throws io::InputError if a part is empty or
+/// Takes nodes without a label out of their parts, then throws base::Error if a part is empty or
 /// a class is missing in train. Adds a note where val or test of two classes has one only.
 void check_splits(const std::string& where, NodeData& data, std::vector<std::string>& notes);
 
-/// Throws io::InputError if train, val or test has none of the `samples`.
+/// Throws base::Error if train, val or test has none of the `samples`.
 void check_parts(const std::string& where, std::span<const Part> part, const char* samples);
 
 }  // namespace mpssm::data

@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 #include <set>
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/tables.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
@@ -28,9 +30,10 @@ double number_at(const io::CsvTable& table, std::size_t row, std::size_t column)
   const std::string& cell = table.rows[row][column];
   const auto number = io::to_number(cell);
   if (number) return *number;
-  throw io::InputError(table.place(row, column) + ": expected a finite number, got " +
-                       (cell.empty() ? "an empty cell" : "'" + io::printable(cell) + "'") +
-                       "; fill it in, or drop the row or the column");
+  throw base::Error(
+      table.place(row, column),
+      fmt::format("expected a finite number, got {}; fill it in, or drop the row or the column",
+                  cell.empty() ? "an empty cell" : "'" + base::printable(cell) + "'"));
 }
 
 std::vector<double> numbers_of(const io::CsvTable& table, std::size_t column) {
@@ -60,11 +63,11 @@ std::vector<std::string> categories_of(const io::CsvTable& table, std::size_t co
     if (!row[column].empty()) values.insert(row[column]);
   }
   if (values.size() > kMaxCategories) {
-    throw io::InputError(table.place(text_row, column) + ": '" +
-                         io::printable(table.rows[text_row][column]) +
-                         "' makes this a text column, for which at most " +
-                         std::to_string(kMaxCategories) + " different values are expected, got " +
-                         std::to_string(values.size()) + "; drop the column or make it numbers");
+    throw base::Error(
+        table.place(text_row, column),
+        fmt::format("'{}' makes this a text column, for which at most {} different values are "
+                    "expected, got {}; drop the column or make it numbers",
+                    base::printable(table.rows[text_row][column]), kMaxCategories, values.size()));
   }
   return {values.begin(), values.end()};
 }
@@ -87,8 +90,9 @@ class Writer {
       const double raw = number_at(table_, row, source);
       const auto value = static_cast<float>((raw - column.mean) / column.scale);
       if (!std::isfinite(value)) {
-        throw io::InputError(table_.place(row, source) + ": expected a number that fits 32 bits, " +
-                             "got '" + io::printable(table_.rows[row][source]) + "'");
+        throw base::Error(table_.place(row, source),
+                          fmt::format("expected a number that fits 32 bits, got '{}'",
+                                      base::printable(table_.rows[row][source])));
       }
       at(row, first) = value;
     }
@@ -114,10 +118,11 @@ class Writer {
       }
     }
     if (unknown.empty()) return;
-    notes.push_back(shown(table_.path) + ": column '" + io::printable(column.name) + "': " +
-                    std::to_string(cells) + " cell(s) hold " + std::to_string(unknown.size()) +
-                    " value(s) that training has not seen, such as '" +
-                    io::printable(*unknown.begin()) + "': read as \"other\"");
+    notes.push_back(
+        fmt::format("{}: column '{}': {} cell(s) hold {} value(s) that training has not seen, such "
+                    "as '{}': read as \"other\"",
+                    shown(table_.path), base::printable(column.name), cells, unknown.size(),
+                    base::printable(*unknown.begin())));
   }
 
  private:
@@ -167,15 +172,17 @@ Column fit_column(const io::CsvTable& table, std::size_t column, bool standardis
                   std::vector<std::string>& notes) {
   const std::string& name = table.header[column];
   if (is_empty(table, column)) {
-    throw io::InputError(shown(table.path) + ": column '" + io::printable(name) +
-                         "': expected values, got empty cells only; drop the column");
+    throw base::Error(
+        shown(table.path),
+        fmt::format("column '{}': expected values, got empty cells only; drop the column",
+                    base::printable(name)));
   }
   const std::size_t text_row = first_text(table, column);
   if (text_row < table.rows.size()) {
     if (are_mostly_numbers(table, column)) {
-      notes.push_back(table.place(text_row, column) + ": '" +
-                      io::printable(table.rows[text_row][column]) +
-                      "' is no number, so the whole column is read as text");
+      notes.push_back(fmt::format("{}: '{}' is no number, so the whole column is read as text",
+                                  table.place(text_row, column),
+                                  base::printable(table.rows[text_row][column])));
     }
     return {.name = name, .categories = categories_of(table, column, text_row)};
   }
@@ -183,9 +190,10 @@ Column fit_column(const io::CsvTable& table, std::size_t column, bool standardis
   if (!standardise) return {.name = name};
   const Column fitted = fit_number(name, numbers);
   if (!std::isfinite(fitted.mean) || !std::isfinite(fitted.scale) || fitted.scale == 0.0) {
-    throw io::InputError(shown(table.path) + ": column '" + io::printable(name) +
-                         "': expected numbers that can be standardised, got values too far apart " +
-                         "or too close");
+    throw base::Error(shown(table.path),
+                      fmt::format("column '{}': expected numbers that can be standardised, got "
+                                  "values too far apart or too close",
+                                  base::printable(name)));
   }
   return fitted;
 }
@@ -202,9 +210,10 @@ Matrix apply_columns(const io::CsvTable& table, const std::vector<Column>& colum
   for (const Column& column : columns) {
     const auto source = table.column(column.name);
     if (!source) {
-      throw io::InputError(shown(table.path) + ": expected the " + std::to_string(columns.size()) +
-                           " feature columns of the training table, got none named '" +
-                           io::printable(column.name) + "'");
+      throw base::Error(
+          shown(table.path),
+          fmt::format("expected the {} feature columns of the training table, got none named '{}'",
+                      columns.size(), base::printable(column.name)));
     }
     if (column.categories.empty()) {
       writer.write_numbers(column, *source, first);

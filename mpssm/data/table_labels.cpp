@@ -2,15 +2,17 @@
 // The label column of a table: classes or numbers.
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <optional>
 #include <set>
 #include <unordered_map>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/tables.h"
 #include "mpssm/data/tasks.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::data {
 namespace {
@@ -50,8 +52,9 @@ Survey survey(const io::CsvTable& table, std::size_t column) {
 
 [[noreturn]] void fail_not_a_number(const io::CsvTable& table, std::size_t row,
                                     std::size_t column) {
-  throw io::InputError(table.place(row, column) + ": expected a number or an empty cell, got '" +
-                       io::printable(table.rows[row][column]) + "'");
+  throw base::Error(table.place(row, column),
+                    fmt::format("expected a number or an empty cell, got '{}'",
+                                base::printable(table.rows[row][column])));
 }
 
 std::vector<std::string> sorted_classes(const Survey& found) {
@@ -72,8 +75,9 @@ std::vector<float> read_numbers(const io::CsvTable& table, std::size_t column) {
     const auto number = io::to_number(cell);
     if (!number) fail_not_a_number(table, row, column);
     if (!std::isfinite(static_cast<float>(*number))) {
-      throw io::InputError(table.place(row, column) + ": expected a number that fits 32 bits, " +
-                           "got '" + io::printable(cell) + "'");
+      throw base::Error(
+          table.place(row, column),
+          fmt::format("expected a number that fits 32 bits, got '{}'", base::printable(cell)));
     }
     target[row] = static_cast<float>(*number);
   }
@@ -97,9 +101,9 @@ std::vector<float> read_classes(const io::CsvTable& table, std::size_t column,
       continue;
     }
     if (found == number_of.end()) {
-      throw io::InputError(table.place(row, column) + ": expected one of the " +
-                           std::to_string(names.size()) + " known classes, got '" +
-                           io::printable(cell) + "'");
+      throw base::Error(table.place(row, column),
+                        fmt::format("expected one of the {} known classes, got '{}'", names.size(),
+                                    base::printable(cell)));
     }
     target[row] = static_cast<float>(found->second);
   }
@@ -124,18 +128,19 @@ bool are_numbers(const io::CsvTable& table, std::size_t column, const LoadOption
 
 std::string note_of_new_classes(const std::string& where, std::int64_t count,
                                 const std::string& example) {
-  return where + ": " + std::to_string(count) + " label(s) of a class that the model has never " +
-         "seen, such as '" + io::printable(example) + "', count as no label";
+  return fmt::format(
+      "{}: {} label(s) of a class that the model has never seen, such as '{}', count as no label",
+      where, count, base::printable(example));
 }
 
 Labels read_labels(const io::CsvTable& table, std::size_t column, const LoadOptions& options,
                    std::vector<std::string>& notes) {
   const std::string where =
-      shown(table.path) + ": column '" + io::printable(table.header[column]) + "'";
+      fmt::format("{}: column '{}'", shown(table.path), base::printable(table.header[column]));
   const Survey found = survey(table, column);
   const bool predicting = options.columns != nullptr;
   if (found.classes.empty() && !predicting) {
-    throw io::InputError(where + ": expected labels, got empty cells only");
+    throw base::Error(where + ": expected labels, got empty cells only");
   }
   Labels labels;
   if (are_numbers(table, column, options, found)) {
@@ -146,9 +151,10 @@ Labels read_labels(const io::CsvTable& table, std::size_t column, const LoadOpti
     labels.target =
         read_classes(table, column, labels.class_names, options.skip_new_classes, notes);
     if (labels.class_names.size() < 2) {
-      throw io::InputError(where + ": expected at least two classes, got '" +
-                           io::printable(labels.class_names.empty() ? "" : labels.class_names[0]) +
-                           "' only");
+      throw base::Error(
+          where,
+          fmt::format("expected at least two classes, got '{}' only",
+                      base::printable(labels.class_names.empty() ? "" : labels.class_names[0])));
     }
   }
   labels.task = choose_node_task(where, labels.class_names.size(), options.task);

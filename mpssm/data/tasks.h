@@ -12,7 +12,7 @@ namespace mpssm::data {
 
 std::string_view default_metric(Task task);
 
-/// Task of nodes with this many classes (0: numbers). Throws io::InputError if `wanted` is another
+/// Task of nodes with this many classes (0: numbers). Throws base::Error if `wanted` is another
 /// one; two classes may also be learnt as kNodeClasses.
 Task choose_node_task(const std::string& where, std::size_t num_classes,
                       std::optional<Task> wanted);

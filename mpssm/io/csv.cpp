@@ -4,22 +4,28 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 #include <unordered_set>
 #include <utility>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
+#include "mpssm/base/utf8.h"
 #include "mpssm/io/file.h"
-#include "mpssm/io/utf8.h"
 
 namespace mpssm::io {
 namespace {
+
+using base::Error;
+using base::printable;
+using base::utf8_size;
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kBlanks = " \t";
 constexpr char kQuote = '"';
 
 std::string place_of(const std::filesystem::path& path, std::int64_t line) {
-  return path.string() + ":" + std::to_string(line);
+  return fmt::format("{}:{}", path.string(), line);
 }
 
 void check_text(const std::filesystem::path& path, std::string_view text) {
@@ -32,9 +38,9 @@ void check_text(const std::filesystem::path& path, std::string_view text) {
   if (at == text.size()) return;
   const auto line =
       1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-  fail(place_of(path, line), "expected text in UTF-8, got " +
-                                 std::string(text[at] == '\0' ? "a NUL byte" : "other bytes") +
-                                 "; save the file as UTF-8");
+  throw Error(place_of(path, line),
+              fmt::format("expected text in UTF-8, got {}; save the file as UTF-8",
+                          text[at] == '\0' ? "a NUL byte" : "other bytes"));
 }
 
 // ',' unless the first line has none and has ';' or tabs.
@@ -115,7 +121,8 @@ class Records {
       ++at_;  // the quote that opens the cell, or the second of two
       const std::size_t end = text_.find(kQuote, at_);
       if (end == std::string_view::npos) {
-        fail(place_of(path_, first_line), "expected a closing quote '\"', got the end of the file");
+        throw Error(place_of(path_, first_line),
+                    "expected a closing quote '\"', got the end of the file");
       }
       const std::string_view part = text_.substr(at_, end - at_);
       cell += part;
@@ -126,9 +133,9 @@ class Records {
     }
     skip_blanks();
     if (!at_end() && text_[at_] != separator_ && !at_line_end()) {
-      fail(place_of(path_, line_), "expected the cell to end after its closing quote, got '" +
-                                       printable(text_.substr(at_, 20)) +
-                                       "'; write a quote inside a cell twice");
+      throw Error(place_of(path_, line_),
+                  "expected the cell to end after its closing quote, got '" +
+                      printable(text_.substr(at_, 20)) + "'; write a quote inside a cell twice");
     }
     return cell;
   }
@@ -145,12 +152,12 @@ void check_header(const CsvTable& table) {
   for (std::size_t i = 0; i < table.header.size(); ++i) {
     const std::string& name = table.header[i];
     if (name.empty()) {
-      fail(place_of(table.path, 1),
-           "expected a name for each column, got none for column " + std::to_string(i + 1));
+      throw Error(place_of(table.path, 1),
+                  fmt::format("expected a name for each column, got none for column {}", i + 1));
     }
     if (!names.insert(name).second) {
-      fail(place_of(table.path, 1),
-           "expected each column once, got '" + printable(name) + "' twice; rename one");
+      throw Error(place_of(table.path, 1),
+                  "expected each column once, got '" + printable(name) + "' twice; rename one");
     }
   }
 }
@@ -158,9 +165,9 @@ void check_header(const CsvTable& table) {
 void take_rows(Records& records, CsvTable& table) {
   const std::size_t columns = table.header.size();
   const auto fail_ragged = [&](std::int64_t line, const std::string& found) {
-    fail(place_of(table.path, line), "expected " + std::to_string(columns) +
-                                         (columns == 1 ? " cell" : " cells") +
-                                         " as in the header, got " + found);
+    throw Error(place_of(table.path, line),
+                fmt::format("expected {}{} as in the header, got {}", columns,
+                            columns == 1 ? " cell" : " cells", found));
   };
   std::int64_t blank_line = 0;
   while (!records.at_end()) {
@@ -201,18 +208,18 @@ std::optional<std::size_t> CsvTable::column(std::string_view name) const {
 }
 
 std::string CsvTable::place(std::size_t row, std::size_t column) const {
-  return place_of(path, line.at(row)) + ": column '" + printable(header.at(column)) + "'";
+  return fmt::format("{}: column '{}'", place_of(path, line.at(row)), printable(header.at(column)));
 }
 
 CsvTable read_csv(const std::filesystem::path& path) {
   const std::string content = read_file(path);
   std::string_view text = content;
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  if (text.empty()) fail(path, "expected a line of column names, got an empty file");
+  if (text.empty()) throw Error(path, "expected a line of column names, got an empty file");
   check_text(path, text);
   Records records(path, text);
   if (records.skip_blank_line()) {
-    fail(place_of(path, 1), "expected a line of column names, got a blank line");
+    throw Error(place_of(path, 1), "expected a line of column names, got a blank line");
   }
   CsvTable table = {.path = path, .header = records.take(0), .rows = {}, .line = {}};
   check_header(table);

@@ -24,7 +24,7 @@ struct CsvTable {
 };
 
 /// Takes a byte-order mark, CRLF, quoted cells with commas and line breaks, blank lines at the end,
-/// and ';' or tab instead of ',' if the header has those and no comma. Throws InputError: empty
+/// and ';' or tab instead of ',' if the header has those and no comma. Throws base::Error: empty
 /// file, no header, repeated or empty column name, ragged row ("nodes.csv:7: expected 5 cells as in
 /// the header, got 4"), open quote, NUL byte, invalid UTF-8.
 CsvTable read_csv(const std::filesystem::path& path);

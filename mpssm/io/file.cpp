@@ -3,21 +3,27 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
+#include "mpssm/base/sha256.h"
 
 namespace mpssm::io {
 namespace {
 
+using base::Error;
+using base::ErrorKind;
+
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail_with_errno(const fs::path& path, const std::string& action) {
+[[noreturn]] void fail_with_errno(const fs::path& path, const std::string& action,
+                                  ErrorKind kind = ErrorKind::kInput) {
   const int code = errno;
-  fail(path, action + ": " + std::generic_category().message(code));
+  throw Error(path, action + ": " + std::generic_category().message(code), kind);
 }
 
 class Descriptor {
@@ -40,8 +46,9 @@ class Descriptor {
 
 void check_regular(const fs::path& path, const struct stat& status) {
   if (S_ISREG(status.st_mode)) return;
-  fail(path, S_ISDIR(status.st_mode) ? "expected a file, got a folder"
-                                     : "expected a regular file, got a device, pipe or socket");
+  throw Error(path, S_ISDIR(status.st_mode)
+                        ? "expected a file, got a folder"
+                        : "expected a regular file, got a device, pipe or socket");
 }
 
 // A file open for reading.
@@ -111,16 +118,15 @@ class TemporaryFile {
   // A crash may have left a file of this name (process ids come again), another thread may be
   // writing one: never touch it, number on.
   int create() {
-    const std::string name =
-        "." + target_.filename().string() + ".tmp-" + std::to_string(::getpid());
+    const std::string name = fmt::format(".{}.tmp-{}", target_.filename().string(), ::getpid());
     for (int attempt = 0; attempt < 100; ++attempt) {
-      path_ = target_.parent_path() / (attempt == 0 ? name : name + "-" + std::to_string(attempt));
+      path_ = target_.parent_path() / (attempt == 0 ? name : fmt::format("{}-{}", name, attempt));
       const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
       if (fd >= 0) return fd;
       if (errno != EEXIST) break;
     }
     path_.clear();
-    fail_with_errno(target_, "cannot create");
+    fail_with_errno(target_, "cannot create", ErrorKind::kSystem);
   }
 
   void flush() {
@@ -144,7 +150,9 @@ class TemporaryFile {
     if (::fchmod(file_.get(), status.st_mode & 07777) != 0) give_up("cannot set permissions");
   }
 
-  [[noreturn]] void give_up(const std::string& action) const { fail_with_errno(target_, action); }
+  [[noreturn]] void give_up(const std::string& action) const {
+    fail_with_errno(target_, action, ErrorKind::kSystem);
+  }
 
   fs::path target_;
   fs::path path_;
@@ -154,11 +162,11 @@ class TemporaryFile {
 
 // Where the content has to go: through symbolic links (they stay), to a regular file or a new one.
 fs::path resolve_target(const fs::path& path) {
-  if (path.filename().empty()) fail(path, "expected the path of a file, got a folder");
+  if (path.filename().empty()) throw Error(path, "expected the path of a file, got a folder");
   std::error_code error;
   if (!fs::exists(fs::symlink_status(path, error))) return fs::absolute(path);
   const fs::path target = fs::canonical(path, error);
-  if (error) fail(path, "cannot follow the link: " + error.message());
+  if (error) throw Error(path, "cannot follow the link: " + error.message());
   struct stat status = {};
   if (::stat(target.c_str(), &status) != 0) fail_with_errno(path, "cannot open");
   check_regular(path, status);
@@ -170,17 +178,34 @@ fs::path resolve_target(const fs::path& path) {
 std::string read_file(const fs::path& path, std::int64_t max_bytes) {
   const RegularFile file(path);
   if (file.size() > max_bytes) {
-    fail(path, "expected at most " + std::to_string(max_bytes) + " bytes, got " +
-                   std::to_string(file.size()));
+    throw Error(path, fmt::format("expected at most {} bytes, got {}", max_bytes, file.size()));
   }
   std::string content(static_cast<std::size_t>(file.size()), '\0');
   std::size_t done = 0;
   while (done < content.size()) {
     const std::size_t count = file.read(content.data() + done, content.size() - done);
-    if (count == 0) fail(path, "became shorter while it was read; try again");
+    if (count == 0) throw Error(path, "became shorter while it was read; try again");
     done += count;
   }
   return content;
+}
+
+void check_replaceable(const fs::path& path, std::string_view start, std::string_view kind) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return;
+  const RegularFile file(path);
+  std::string found(start.size(), '\0');
+  std::size_t done = 0;
+  while (done < found.size()) {
+    const std::size_t count = file.read(found.data() + done, found.size() - done);
+    if (count == 0) break;
+    done += count;
+  }
+  if (done == 0 || std::string_view(found).substr(0, done) == start) return;
+  throw Error(
+      path,
+      fmt::format("is there already and does not hold {}; choose another name, or remove it first",
+                  kind));
 }
 
 void read_pieces(const fs::path& path, const Sink& take) {
@@ -189,6 +214,12 @@ void read_pieces(const fs::path& path, const Sink& take) {
   while (const std::size_t count = file.read(piece.data(), piece.size())) {
     take(std::string_view(piece).substr(0, count));
   }
+}
+
+std::string sha256_of_file(const fs::path& path) {
+  base::Sha256 hash;
+  read_pieces(path, [&](std::string_view piece) { hash.add(piece); });
+  return hash.hex();
 }
 
 void write_file(const fs::path& path, std::string_view content) {

@@ -5,16 +5,21 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <fmt/core.h>
 #include <iterator>
 #include <span>
 #include <utility>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/io/bytes.h"
-#include "mpssm/io/error.h"
 #include "mpssm/io/shape.h"
 
 namespace mpssm::io {
 namespace {
+
+using base::Error;
+using base::printable;
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::uint32_t kMaxHeaderBytes = 1 << 16;
@@ -43,7 +48,7 @@ class Description {
     skip_blanks();
     if (!rest_.empty()) fail_unexpected("the end of the header");
     for (std::size_t i = 0; i < kKeys.size(); ++i) {
-      if (!seen_[i]) fail(where_, "NumPy header lacks '" + std::string(kKeys[i]) + "'");
+      if (!seen_[i]) throw Error(where_, fmt::format("NumPy header lacks '{}'", kKeys[i]));
     }
     return std::move(header_);
   }
@@ -52,7 +57,8 @@ class Description {
   static constexpr std::array<std::string_view, 3> kKeys = {"descr", "fortran_order", "shape"};
 
   [[noreturn]] void fail_unexpected(const std::string& expected) const {
-    fail(where_, "bad NumPy header: expected " + expected + ", got '" + printable(rest_, 20) + "'");
+    throw Error(where_, fmt::format("bad NumPy header: expected {}, got '{}'", expected,
+                                    printable(rest_, 20)));
   }
 
   void skip_blanks() {
@@ -65,7 +71,7 @@ class Description {
   }
 
   void take(std::string_view token) {
-    if (!next_is(token)) fail_unexpected("'" + std::string(token) + "'");
+    if (!next_is(token)) fail_unexpected(fmt::format("'{}'", token));
     rest_.remove_prefix(token.size());
   }
 
@@ -85,7 +91,7 @@ class Description {
     const auto index =
         static_cast<std::size_t>(std::find(kKeys.begin(), kKeys.end(), key) - kKeys.begin());
     if (index == kKeys.size() || std::exchange(seen_[index], true)) {
-      fail(where_, "bad NumPy header: unknown or repeated key '" + printable(key) + "'");
+      throw Error(where_, "bad NumPy header: unknown or repeated key '" + printable(key) + "'");
     }
     take(":");
     if (index == 0) {
@@ -105,11 +111,13 @@ class Description {
 
   void take_type() {
     if (next_is("[")) {
-      fail(where_, "expected a plain dtype, got a structured one; save each field as an array");
+      throw Error(where_,
+                  "expected a plain dtype, got a structured one; save each field as an array");
     }
     const std::string_view text = take_string();
     if (text.find('O') != std::string_view::npos) {
-      fail(where_, "holds Python objects (pickle), which are never loaded; save it as numbers");
+      throw Error(where_,
+                  "holds Python objects (pickle), which are never loaded; save it as numbers");
     }
     const char order = text.empty() ? '\0' : text.front();
     for (const TypeCode& type : kTypeCodes) {
@@ -120,8 +128,8 @@ class Description {
       header_.is_big_endian = order == '>';
       return;
     }
-    fail(where_, "expected a bool, integer, float32 or float64 array, got dtype '" +
-                     printable(text) + "'; convert it with astype");
+    throw Error(where_, "expected a bool, integer, float32 or float64 array, got dtype '" +
+                            printable(text) + "'; convert it with astype");
   }
 
   std::vector<std::int64_t> take_shape() {
@@ -129,7 +137,7 @@ class Description {
     take("(");
     while (!next_is(")")) {
       shape.push_back(take_size());
-      if (shape.size() > kMaxRank) fail(where_, "has more than 64 axes");
+      if (shape.size() > kMaxRank) throw Error(where_, "has more than 64 axes");
       if (!next_is(")")) take(",");
     }
     take(")");
@@ -188,17 +196,17 @@ NpyHeader read_npy_header(const std::string& where, ZipStream& stream) {
   std::array<char, 8> magic;
   stream.read(std::as_writable_bytes(std::span(magic)));
   if (std::string_view(magic.data(), kMagic.size()) != kMagic) {
-    fail(where, "expected an array in NumPy's format, got something else");
+    throw Error(where, "expected an array in NumPy's format, got something else");
   }
   const int version = magic[6];
   if (version < 1 || version > 3 || magic[7] != 0) {
-    fail(where, "expected version 1.0, 2.0 or 3.0 of NumPy's format, got " +
-                    std::to_string(version) + "." + std::to_string(magic[7]));
+    throw Error(where, fmt::format("expected version 1.0, 2.0 or 3.0 of NumPy's format, got {}.{}",
+                                   version, int{magic[7]}));
   }
   std::array<char, 4> raw = {};
   stream.read(std::as_writable_bytes(std::span(raw).first(version == 1 ? 2 : 4)));
   const auto size = load<std::uint32_t>(raw.data());
-  if (size > kMaxHeaderBytes) fail(where, "NumPy header is too long");
+  if (size > kMaxHeaderBytes) throw Error(where, "NumPy header is too long");
   std::string text(size, '\0');
   stream.read(std::as_writable_bytes(std::span(text)));
   return Description(where, text).parse();
@@ -208,12 +216,11 @@ std::string write_npy_header(DType dtype, const std::vector<std::int64_t>& shape
   const auto type = std::find_if(std::begin(kTypeCodes), std::end(kTypeCodes),
                                  [&](const TypeCode& t) { return t.dtype == dtype; });
   std::string sizes;
-  for (const std::int64_t size : shape) sizes += std::to_string(size) + ", ";
+  for (const std::int64_t size : shape) sizes += fmt::format("{}, ", size);
   if (shape.size() > 1) sizes.resize(sizes.size() - 2);
   if (shape.size() == 1) sizes.pop_back();
-  std::string text = "{'descr': '" + std::string(size_of(dtype) == 1 ? "|" : "<") +
-                     std::string(type->code) + "', 'fortran_order': False, 'shape': (" + sizes +
-                     "), }";
+  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+                                 size_of(dtype) == 1 ? "|" : "<", type->code, sizes);
   constexpr std::size_t kAlignment = 64;
   constexpr std::size_t kPrefixBytes = 10;
   while ((kPrefixBytes + text.size() + 1) % kAlignment != 0) text += ' ';

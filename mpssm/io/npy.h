@@ -20,7 +20,7 @@ struct NpyHeader {
   std::vector<std::int64_t> shape = {};
 };
 
-/// Reads magic, version and description off the front of the stream. Throws InputError, beginning
+/// Reads magic, version and description off the front of the stream. Throws base::Error, beginning
 /// with `where`.
 NpyHeader read_npy_header(const std::string& where, ZipStream& stream);
 

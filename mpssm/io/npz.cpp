@@ -5,20 +5,25 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <fmt/core.h>
 #include <limits>
 #include <set>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/io/bytes.h"
-#include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
 #include "mpssm/io/npy.h"
 #include "mpssm/io/shape.h"
 #include "mpssm/io/zip.h"
 
 namespace mpssm::io {
+
+using base::Error;
+using base::printable;
 
 struct Npz::Data {
   std::filesystem::path path;
@@ -33,14 +38,14 @@ namespace {
 constexpr std::string_view kSuffix = ".npy";
 
 std::string place_of(const std::filesystem::path& path, std::string_view name) {
-  return path.string() + ": array '" + printable(name) + "'";
+  return fmt::format("{}: array '{}'", path.string(), printable(name));
 }
 
 std::string size_text(std::uint64_t bytes) {
   constexpr std::array<const char*, 5> kUnits = {" bytes", " kB", " MB", " GB", " TB"};
   std::size_t unit = 0;
   for (; bytes >= 10'000 && unit + 1 < kUnits.size(); ++unit) bytes /= 1000;
-  return std::to_string(bytes) + kUnits[unit];
+  return fmt::format("{}{}", bytes, kUnits[unit]);
 }
 
 // Calls `function` with a value of the C++ type of `dtype`.
@@ -70,7 +75,7 @@ auto with_type(DType dtype, Function&& function) {
     case DType::kFloat64:
       return function(double{});
   }
-  throw std::invalid_argument("DType: unknown value " + std::to_string(static_cast<int>(dtype)));
+  throw std::invalid_argument(fmt::format("DType: unknown value {}", static_cast<int>(dtype)));
 }
 
 template <typename T>
@@ -94,7 +99,8 @@ void check_shape(const std::string& where, std::span<const std::int64_t> expecte
       expected.begin(), expected.end(), found.begin(), found.end(),
       [](std::int64_t wanted, std::int64_t size) { return wanted == -1 || wanted == size; });
   if (matches) return;
-  fail(where, "expected shape " + shape_text(expected) + ", got " + shape_text(found));
+  throw Error(where,
+              fmt::format("expected shape {}, got {}", shape_text(expected), shape_text(found)));
 }
 
 // Index along each axis of the item at `position`.
@@ -120,8 +126,8 @@ std::vector<To> convert_items(const std::string& where, const Array& array,
       bool fits = true;
       result[i] = convert(value, fits);
       if (fits) continue;
-      fail(where, "expected " + expected + ", got " + std::to_string(value) + " at " +
-                      index_text(array, i));
+      throw Error(where,
+                  fmt::format("expected {}, got {} at {}", expected, value, index_text(array, i)));
     }
     return result;
   });
@@ -162,8 +168,9 @@ std::int64_t Array::num_elements() const {
 template <typename T>
 Array make_array(std::span<const T> values, std::vector<std::int64_t> shape) {
   if (bytes_of(shape, sizeof(T)) != values.size_bytes()) {
-    throw std::invalid_argument("make_array: expected as many values as shape " +
-                                shape_text(shape) + " holds, got " + std::to_string(values.size()));
+    throw std::invalid_argument(
+        fmt::format("make_array: expected as many values as shape {} holds, got {}",
+                    shape_text(shape), values.size()));
   }
   const std::span<const std::byte> bytes = std::as_bytes(values);
   return {.dtype = dtype_of<T>(), .shape = std::move(shape), .bytes = {bytes.begin(), bytes.end()}};
@@ -225,10 +232,11 @@ void Npz::count_memory(std::string_view name, std::uint64_t bytes) const {
     data_->counted_bytes = std::numeric_limits<std::uint64_t>::max();
   }
   if (data_->counted_bytes <= allowed) return;
-  fail(place_of(path(), name), "expected a file of " + size_text(file_bytes) +
-                                   " to become at most " + size_text(allowed) + " in memory, got " +
-                                   size_text(data_->counted_bytes) +
-                                   "; if that is meant, save it uncompressed (numpy.savez)");
+  throw Error(
+      place_of(path(), name),
+      fmt::format("expected a file of {} to become at most {} in memory, got {}; if that is meant, "
+                  "save it uncompressed (numpy.savez)",
+                  size_text(file_bytes), size_text(allowed), size_text(data_->counted_bytes)));
 }
 
 ArrayHeader Npz::header(std::string_view name) const {
@@ -246,22 +254,22 @@ const ZipEntry& Npz::find(std::string_view name) const {
   if (entry != data_->entries.end()) return *entry;
   std::string found;
   for (const ZipEntry& e : data_->entries) found += (found.empty() ? "only " : ", ") + e.name;
-  fail(path(), "expected an array '" + printable(name) + "', got " +
-                   (found.empty() ? "none" : printable(found, 200)));
+  throw Error(path(), fmt::format("expected an array '{}', got {}", printable(name),
+                                  found.empty() ? "none" : printable(found, 200)));
 }
 
 Array Npz::read(std::string_view name, std::int64_t max_bytes) const {
   const ZipEntry& entry = find(name);
   const std::string where = place_of(path(), name);
   if (entry.size > static_cast<std::uint64_t>(std::max<std::int64_t>(max_bytes, 0))) {
-    fail(where, "expected at most " + std::to_string(max_bytes) + " bytes, got " +
-                    std::to_string(entry.size));
+    throw Error(where, fmt::format("expected at most {} bytes, got {}", max_bytes, entry.size));
   }
   ZipStream stream(where, data_->content, entry);
   NpyHeader header = read_npy_header(where, stream);
   if (bytes_of(header.shape, size_of(header.dtype)) != stream.remaining()) {
-    fail(where, "expected the bytes of " + std::string(to_string(header.dtype)) + " of shape " +
-                    shape_text(header.shape) + ", got " + std::to_string(stream.remaining()));
+    throw Error(where,
+                fmt::format("expected the bytes of {} of shape {}, got {}", to_string(header.dtype),
+                            shape_text(header.shape), stream.remaining()));
   }
   // Another order of the axes is made in a copy.
   count_memory(name, stream.remaining() * (header.is_fortran_order ? 2 : 1));
@@ -303,10 +311,9 @@ std::vector<std::int64_t> Npz::integers(std::string_view name, std::span<const s
 void write_npz(const std::filesystem::path& path, const std::map<std::string, Array>& arrays) {
   for (const auto& [name, array] : arrays) {
     if (bytes_of(array.shape, size_of(array.dtype)) == array.bytes.size()) continue;
-    throw std::invalid_argument("write_npz: array '" + printable(name) +
-                                "': expected the bytes of " + std::string(to_string(array.dtype)) +
-                                " of shape " + shape_text(array.shape) + ", got " +
-                                std::to_string(array.bytes.size()));
+    throw std::invalid_argument(fmt::format(
+        "write_npz: array '{}': expected the bytes of {} of shape {}, got {}", printable(name),
+        to_string(array.dtype), shape_text(array.shape), array.bytes.size()));
   }
   write_file(path, [&](const Sink& sink) {
     ZipWriter zip;

@@ -62,7 +62,7 @@ inline constexpr std::int64_t kMaxExpansion = 150;
 /// content and the count of memory; they are for one thread.
 class Npz {
  public:
-  /// Throws InputError if this is no readable zip (truncated, overlapping or lying entries, names
+  /// Throws base::Error if this is no readable zip (truncated, overlapping or lying entries, names
   /// that repeat, zip64 sizes beyond limits, encryption, methods other than stored and deflate).
   static Npz open(const std::filesystem::path& path);
 
@@ -73,7 +73,7 @@ class Npz {
 
   /// Counts memory that a reader is about to take for what it makes of an array, beside the arrays
   /// that the functions below count themselves. Nothing is ever taken off: what is read twice
-  /// counts twice. Throws InputError if all of it together is more than a file of this size may
+  /// counts twice. Throws base::Error if all of it together is more than a file of this size may
   /// become.
   void count_memory(std::string_view name, std::uint64_t bytes) const;
 
@@ -82,10 +82,10 @@ class Npz {
 
   /// Inflates and checks one array: header well-formed, shape x dtype without overflow and equal to
   /// the bytes present, CRC right, Fortran order and big-endian converted, declared size checked
-  /// before allocation (at most `max_bytes`). Throws InputError "FILE: array 'NAME': ...".
+  /// before allocation (at most `max_bytes`). Throws base::Error "FILE: array 'NAME': ...".
   Array read(std::string_view name, std::int64_t max_bytes = std::int64_t{4} << 30) const;
 
-  // Typed access: `shape` has -1 for a free axis ({-1, 2}: any number of pairs). Throw InputError
+  // Typed access: `shape` has -1 for a free axis ({-1, 2}: any number of pairs). Throw base::Error
   // naming array, expected and found shape or dtype.
   /// From any float or integer or bool dtype; non-finite values are refused unless `allow_nan`.
   std::vector<float> floats(std::string_view name, std::span<const std::int64_t> shape,
@@ -104,7 +104,7 @@ class Npz {
 };
 
 /// Deflated, arrays in name order, dates fixed: the same arrays give the same bytes. Atomic. Each
-/// array and the whole file stay below 4 GiB (InputError); an array whose bytes do not fit its
+/// array and the whole file stay below 4 GiB (base::Error); an array whose bytes do not fit its
 /// shape is the caller's mistake (std::invalid_argument).
 void write_npz(const std::filesystem::path& path, const std::map<std::string, Array>& arrays);
 

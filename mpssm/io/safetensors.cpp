@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/core.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -10,13 +11,17 @@
 #include <string_view>
 #include <utility>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/io/bytes.h"
-#include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
 #include "mpssm/io/shape.h"
 
 namespace mpssm::io {
 namespace {
+
+using base::Error;
+using base::printable;
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr std::size_t kLengthBytes = 8;
@@ -57,7 +62,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override {
     if (level_ == kInTensor) {
       for (const char* field : {"dtype", "shape", "data_offsets"}) {
-        if (!fields_.contains(field)) refuse("none", std::string("'") + field + "'");
+        if (!fields_.contains(field)) refuse("none", fmt::format("'{}'", field));
       }
     }
     fields_.clear();
@@ -120,8 +125,10 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::json::exception&) override {
-    fail(path_, "damaged safetensors header: expected JSON, got something else at byte " +
-                    std::to_string(position));
+    throw Error(
+        path_,
+        fmt::format("damaged safetensors header: expected JSON, got something else at byte {}",
+                    position));
   }
 
  private:
@@ -131,8 +138,9 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     static constexpr std::array<const char*, 5> kExpected = {
         "an object", "an object", "a string", "'dtype', 'shape' and 'data_offsets'",
         "numbers that are whole and not negative"};
-    fail(path_.string() + ": '" + printable(name_) + "'",
-         "expected " + (expected.empty() ? kExpected[level_] : expected) + ", got " + found);
+    throw Error(
+        fmt::format("{}: '{}'", path_.string(), printable(name_)),
+        fmt::format("expected {}, got {}", expected.empty() ? kExpected[level_] : expected, found));
   }
 
   const std::filesystem::path& path_;
@@ -144,19 +152,19 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
 };
 
 std::string place_of(const std::filesystem::path& path, const std::string& name) {
-  return path.string() + ": tensor '" + printable(name) + "'";
+  return fmt::format("{}: tensor '{}'", path.string(), printable(name));
 }
 
 void check_size(const std::filesystem::path& path, const std::string& name,
                 const Declared& declared) {
   const std::string where = place_of(path, name);
   if (declared.offsets.size() != 2 || declared.offsets[0] > declared.offsets[1]) {
-    fail(where, "expected two rising data_offsets, got " + shape_text(declared.offsets));
+    throw Error(where, "expected two rising data_offsets, got " + shape_text(declared.offsets));
   }
   const std::int64_t size = declared.offsets[1] - declared.offsets[0];
   if (bytes_of(declared.shape, item_bytes(declared.dtype)) != static_cast<std::uint64_t>(size)) {
-    fail(where, "expected the bytes of " + declared.dtype + " of shape " +
-                    shape_text(declared.shape) + ", got " + std::to_string(size));
+    throw Error(where, fmt::format("expected the bytes of {} of shape {}, got {}", declared.dtype,
+                                   shape_text(declared.shape), size));
   }
 }
 
@@ -170,34 +178,35 @@ void check_cover(const std::filesystem::path& path, const std::map<std::string, 
   std::int64_t end = 0;
   for (const auto& [offsets, name] : order) {
     if (offsets->front() != end) {
-      fail(place_of(path, *name), "expected data from byte " + std::to_string(end) +
-                                      " on (no holes, no overlap), got " +
-                                      std::to_string(offsets->front()));
+      throw Error(place_of(path, *name),
+                  fmt::format("expected data from byte {} on (no holes, no overlap), got {}", end,
+                              offsets->front()));
     }
     end = offsets->back();
   }
   if (static_cast<std::uint64_t>(end) != data_bytes) {
-    fail(path, "expected " + std::to_string(end) + " bytes of tensors as in the header, got " +
-                   std::to_string(data_bytes) + "; copy or download the file again");
+    throw Error(path, fmt::format("expected {} bytes of tensors as in the header, got {}; copy or "
+                                  "download the file again",
+                                  end, data_bytes));
   }
 }
 
 std::string_view take_header(const std::filesystem::path& path, std::string_view& content) {
   if (content.size() < kLengthBytes) {
-    fail(path,
-         "expected a safetensors file, got only " + std::to_string(content.size()) + " bytes");
+    throw Error(path,
+                fmt::format("expected a safetensors file, got only {} bytes", content.size()));
   }
   const auto size = load<std::uint64_t>(content.data());
   content.remove_prefix(kLengthBytes);
   if (size > kMaxHeaderBytes || size > content.size()) {
-    fail(path, "expected a safetensors header of at most " +
-                   std::to_string(std::min<std::uint64_t>(kMaxHeaderBytes, content.size())) +
-                   " bytes, got " + std::to_string(size) +
-                   "; the file is cut off or in another format");
+    throw Error(path, fmt::format("expected a safetensors header of at most {} bytes, got {}; the "
+                                  "file is cut off or in another format",
+                                  std::min<std::uint64_t>(kMaxHeaderBytes, content.size()), size));
   }
   const std::string_view header = content.substr(0, size);
   content.remove_prefix(size);
-  if (!header.starts_with('{')) fail(path, "expected a safetensors header that begins with '{'");
+  if (!header.starts_with('{'))
+    throw Error(path, "expected a safetensors header that begins with '{'");
   return header;
 }
 
@@ -209,9 +218,9 @@ void check_tensor(const std::string& name, const RawTensor& tensor) {
     throw std::invalid_argument(prefix + "expected a known dtype, got " + printable(tensor.dtype));
   }
   if (bytes_of(tensor.shape, bytes) != tensor.bytes.size()) {
-    throw std::invalid_argument(prefix + "expected the bytes of " + tensor.dtype + " of shape " +
-                                shape_text(tensor.shape) + ", got " +
-                                std::to_string(tensor.bytes.size()));
+    throw std::invalid_argument(fmt::format("{}expected the bytes of {} of shape {}, got {}",
+                                            prefix, tensor.dtype, shape_text(tensor.shape),
+                                            tensor.bytes.size()));
   }
 }
 

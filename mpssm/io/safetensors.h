@@ -26,7 +26,8 @@ struct SafeTensors {
 
 /// Checks everything before use: header length against the file and 100 MB, JSON depth and types,
 /// duplicate names, known dtypes, shapes without overflow that agree with the offsets, offsets that
-/// cover the data area exactly, without holes or overlap. Throws InputError naming file and tensor.
+/// cover the data area exactly, without holes or overlap. Throws base::Error naming file and
+/// tensor.
 SafeTensors read_safetensors(const std::filesystem::path& path);
 
 /// Tensors sorted by name, data aligned to 8 bytes by padding the header with blanks. Atomic

@@ -2,6 +2,7 @@
 #include "mpssm/io/zip.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <limits>
 #include <new>
 #include <unordered_set>
@@ -10,18 +11,22 @@
 #define ZLIB_CONST  // input as const pointer
 #include <zlib.h>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/io/bytes.h"
-#include "mpssm/io/error.h"
 #include "mpssm/io/zip_format.h"
 
 namespace mpssm::io {
 namespace {
 
+using base::Error;
+using base::printable;
+
 constexpr std::uint64_t kMaxDeflateRatio = 1032;  // 258 bytes from two bits
 constexpr std::uint64_t kChunk = std::uint64_t{1} << 30;
 
 [[noreturn]] void fail_damaged(const std::string& where, const std::string& what) {
-  fail(where, "damaged zip archive: " + what + "; copy or download the file again");
+  throw Error(where, "damaged zip archive: " + what + "; copy or download the file again");
 }
 
 // View of [offset, offset + size), or an error if that is not inside.
@@ -58,7 +63,7 @@ std::size_t find_end_record(const std::string& where, std::string_view content) 
   if (content.size() >= 4 && field<std::uint32_t>(content, 0) == kLocalSignature) {
     fail_damaged(where, "it is cut off, its directory is missing");
   }
-  fail(where, "expected a zip archive (.npz), got something else");
+  throw Error(where, "expected a zip archive (.npz), got something else");
 }
 
 Directory read_end64(const std::string& where, std::string_view content, std::size_t end) {
@@ -70,7 +75,7 @@ Directory read_end64(const std::string& where, std::string_view content, std::si
   const auto offset = field<std::uint64_t>(locator, 8);
   const std::string_view record = slice(where, content, offset, kEnd64Bytes, "zip64 record");
   if (field<std::uint32_t>(record, 0) != kEnd64Signature) {
-    fail_damaged(where, "expected a zip64 record at byte " + std::to_string(offset));
+    fail_damaged(where, fmt::format("expected a zip64 record at byte {}", offset));
   }
   return {.offset = field<std::uint64_t>(record, 48),
           .size = field<std::uint64_t>(record, 40),
@@ -88,7 +93,7 @@ Directory find_directory(const std::string& where, std::string_view content) {
   if (directory.offset == kIn64 || directory.size == kIn64 || directory.count == kIn64Short) {
     directory = read_end64(where, content, end);
   } else if (field<std::uint16_t>(record, 4) != 0 || field<std::uint16_t>(record, 6) != 0) {
-    fail(where, "expected a zip archive of one part, got part of a split one");
+    throw Error(where, "expected a zip archive of one part, got part of a split one");
   }
   if (directory.offset > directory.end || directory.size != directory.end - directory.offset) {
     fail_damaged(where, "its directory is not where its end says");
@@ -187,7 +192,7 @@ std::vector<ZipEntry> read_zip_directory(const std::string& where, std::string_v
     std::uint64_t header_offset = 0;
     ZipEntry& entry = entries.emplace_back(take_entry(where, records, header_offset));
     if (!names.insert(entry.name).second) {
-      fail(where, "expected each name once, got '" + printable(entry.name) + "' twice");
+      throw Error(where, "expected each name once, got '" + printable(entry.name) + "' twice");
     }
     extents.push_back(locate_data(where, content, header_offset, entry));
   }
@@ -197,17 +202,19 @@ std::vector<ZipEntry> read_zip_directory(const std::string& where, std::string_v
 }
 
 void check_zip_entry(const std::string& where, const ZipEntry& entry) {
-  if ((entry.flags & kEncryptionFlags) != 0) fail(where, "is encrypted; save it without password");
+  if ((entry.flags & kEncryptionFlags) != 0)
+    throw Error(where, "is encrypted; save it without password");
   if (entry.method != kStored && entry.method != kDeflated) {
-    fail(where, "expected stored or deflated data, got compression method " +
-                    std::to_string(entry.method) + "; save it with numpy.savez_compressed");
+    throw Error(where, fmt::format("expected stored or deflated data, got compression method {}; "
+                                   "save it with numpy.savez_compressed",
+                                   entry.method));
   }
   const bool fits = entry.method == kStored
                         ? entry.size == entry.compressed_size
                         : entry.size / kMaxDeflateRatio <= entry.compressed_size;
   if (!fits) {
-    fail(where, "declares " + std::to_string(entry.size) + " bytes, which its " +
-                    std::to_string(entry.compressed_size) + " bytes of data cannot hold");
+    throw Error(where, fmt::format("declares {} bytes, which its {} bytes of data cannot hold",
+                                   entry.size, entry.compressed_size));
   }
 }
 
@@ -228,7 +235,7 @@ ZipStream::ZipStream(std::string where, std::string_view content, const ZipEntry
 }
 
 void ZipStream::read(std::span<std::byte> out) {
-  if (out.size() > remaining_) fail(where_, "ends too early");
+  if (out.size() > remaining_) throw Error(where_, "ends too early");
   if (out.empty()) return;  // zlib takes a null pointer as the start of a new checksum
   if (inflater_) {
     inflate_all(out);

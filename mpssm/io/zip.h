@@ -26,11 +26,11 @@ struct ZipEntry {
 };
 
 /// All entries, in the order of the directory: inside the file, apart from each other, each name
-/// once. `where` starts the messages of InputError.
+/// once. `where` starts the messages of base::Error.
 std::vector<ZipEntry> read_zip_directory(const std::string& where, std::string_view content);
 
-/// Throws InputError if the entry is encrypted, not stored or deflated, or declares more bytes than
-/// its data can give.
+/// Throws base::Error if the entry is encrypted, not stored or deflated, or declares more bytes
+/// than its data can give.
 void check_zip_entry(const std::string& where, const ZipEntry& entry);
 
 /// Bytes of a checked entry from first to last, inflated into the caller's memory. `content` and
@@ -40,9 +40,9 @@ class ZipStream {
   ZipStream(std::string where, std::string_view content, const ZipEntry& entry);
 
   std::uint64_t remaining() const { return remaining_; }  ///< as declared
-  /// Fills `out`; throws InputError if the data ends before.
+  /// Fills `out`; throws base::Error if the data ends before.
   void read(std::span<std::byte> out);
-  /// Throws InputError unless the data ends here and its CRC is right.
+  /// Throws base::Error unless the data ends here and its CRC is right.
   void finish();
 
  private:
@@ -63,7 +63,7 @@ class ZipStream {
 /// Builds an archive piece by piece, dates fixed. Each function returns the bytes to write next.
 class ZipWriter {
  public:
-  /// Deflates one entry, whose content comes in `pieces`. Throws InputError beyond the limits of
+  /// Deflates one entry, whose content comes in `pieces`. Throws base::Error beyond the limits of
   /// plain zip: 4 GiB for entry and archive, 65534 entries, names of 65535 bytes.
   std::string add(const std::string& where, const std::string& name,
                   std::span<const std::string_view> pieces);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <fmt/core.h>
 #include <new>
 
 #define ZLIB_CONST  // input as const pointer
 #include <zlib.h>
 
+#include "mpssm/base/error.h"
 #include "mpssm/io/bytes.h"
-#include "mpssm/io/error.h"
 #include "mpssm/io/zip.h"
 #include "mpssm/io/zip_format.h"
 
 namespace mpssm::io {
 namespace {
+
+using base::Error;
 
 constexpr std::uint16_t kVersion = 20;               // deflate
 constexpr std::uint16_t kUnixVersion = 3 << 8 | 20;  // permissions as in Unix
@@ -88,10 +91,10 @@ std::string ZipWriter::add(const std::string& where, const std::string& name,
   if (!is_ascii(name)) entry.flags = kUtf8Flag;
   for (const std::string_view piece : pieces) entry.size += piece.size();
   if (entry.size >= kIn64) {
-    fail(where, "expected less than 4 GiB, got " + std::to_string(entry.size) + " bytes");
+    throw Error(where, fmt::format("expected less than 4 GiB, got {} bytes", entry.size));
   }
-  if (count_ + 1 >= kIn64Short) fail(where, "expected less than 65535 arrays in one file");
-  if (name.size() > kIn64Short) fail(where, "expected a name of at most 65535 bytes");
+  if (count_ + 1 >= kIn64Short) throw Error(where, "expected less than 65535 arrays in one file");
+  if (name.size() > kIn64Short) throw Error(where, "expected a name of at most 65535 bytes");
   Deflater deflater;
   std::string data;
   for (const std::string_view piece : pieces) {
@@ -108,7 +111,7 @@ std::string ZipWriter::add(const std::string& where, const std::string& name,
   append_directory_entry(directory_, entry, written_);
   written_ += bytes.size();
   ++count_;
-  if (written_ + directory_.size() >= kIn64) fail(where, "makes the file reach 4 GiB");
+  if (written_ + directory_.size() >= kIn64) throw Error(where, "makes the file reach 4 GiB");
   return bytes;
 }
 

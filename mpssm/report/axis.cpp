@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <string_view>
 
@@ -32,7 +33,8 @@ std::string fixed(double value, int decimals) {
 Tick power_tick(double fraction, const std::string& factor, int exponent) {
   const std::string base = factor.empty() ? "10" : factor + "\u00d7" + "10";
   const std::string raised = fixed(exponent, 0);
-  return {fraction, base + "<tspan dy=\"-.45em\" font-size=\".75em\">" + raised + "</tspan>",
+  return {fraction,
+          fmt::format("{}<tspan dy=\"-.45em\" font-size=\".75em\">{}</tspan>", base, raised),
           text_width(base) + 0.75 * text_width(raised)};
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fmt/core.h>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -66,13 +67,12 @@ void check(const BoardPicture& picture) {
     throw std::invalid_argument("board_svg: expected " + what);
   };
   if (picture.rows < 1 || picture.columns < 1) {
-    fail("a board of at least one cell, got " + std::to_string(picture.rows) + " x " +
-         std::to_string(picture.columns));
+    fail(fmt::format("a board of at least one cell, got {} x {}", picture.rows, picture.columns));
   }
   const auto check_size = [&](const char* name, std::size_t size) {
     const std::int64_t cells = picture.rows * picture.columns;
     if (static_cast<std::int64_t>(size) == cells) return;
-    fail(std::string(name) + " of size " + std::to_string(cells) + ", got " + std::to_string(size));
+    fail(fmt::format("{} of size {}, got {}", name, cells, size));
   };
   check_size("shown", picture.shown.size());
   check_size("mine", picture.mine.size());
@@ -99,14 +99,13 @@ std::vector<std::uint8_t> levels(std::span<const T> values, const Level& level) 
 std::string lines(const Geometry& board) {
   std::string path;
   for (std::int64_t row = 1; row < board.rows; ++row) {
-    path +=
-        "M0 " + svg::number(static_cast<double>(row) - 0.5) + "h" + std::to_string(board.columns);
+    path += fmt::format("M0 {}h{}", svg::number(static_cast<double>(row) - 0.5), board.columns);
   }
   for (std::int64_t column = 1; column < board.columns; ++column) {
-    path += "M" + std::to_string(column) + " -.5v" + std::to_string(board.rows);
+    path += fmt::format("M{} -.5v{}", column, board.rows);
   }
-  return "<path stroke=\"#fff\" stroke-width=\"" + svg::number(1.0 / board.cell) + "\" d=\"" +
-         path + "\"/>\n";
+  return fmt::format("<path stroke=\"#fff\" stroke-width=\"{}\" d=\"{}\"/>\n",
+                     svg::number(1.0 / board.cell), path);
 }
 
 std::string panel(const Geometry& board, int index, std::string_view title,
@@ -115,9 +114,11 @@ std::string panel(const Geometry& board, int index, std::string_view title,
   std::string out = svg::text(left + board.width() / 2, kTop - 14,
                               " font-size=\"17\" text-anchor=\"middle\"", title);
   // Strokes run along the middle of a row, hence half a cell down.
-  out += "<g shape-rendering=\"crispEdges\" transform=\"translate(" + svg::number(left) + " " +
-         svg::number(kTop + board.cell / 2) + ") scale(" + svg::number(board.cell) + ")\">\n" +
-         svg::cell_runs(board.rows, board.columns, level, colours);
+  out += fmt::format(
+      "<g shape-rendering=\"crispEdges\" transform=\"translate({} {}) scale({})\">\n"
+      "{}",
+      svg::number(left), svg::number(kTop + board.cell / 2), svg::number(board.cell),
+      svg::cell_runs(board.rows, board.columns, level, colours));
   if (board.cell >= kDigitCell) out += lines(board);
   return out + "</g>\n";
 }

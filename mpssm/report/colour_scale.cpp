@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "mpssm/report/svg.h"
 
@@ -113,8 +114,8 @@ std::string ColourScale::bar(double x, double y, double height, std::string_view
   if (!label.empty()) {
     const double right = x + kBar + 8 + widest(ticks_) + 22;
     out += text(right, y + length / 2,
-                " text-anchor=\"middle\" transform=\"rotate(-90 " + number(right) + " " +
-                    number(y + length / 2) + ")\"",
+                fmt::format(" text-anchor=\"middle\" transform=\"rotate(-90 {} {})\"",
+                            number(right), number(y + length / 2)),
                 shortened(label, length));
   }
   double top = y + length + 8 + kSpecial - kSwatch;

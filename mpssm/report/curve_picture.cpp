@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <iterator>
 #include <span>
 #include <stdexcept>
@@ -55,9 +56,8 @@ struct Plot {
 
 void check_size(const std::string& name, std::size_t expected, std::size_t got) {
   if (expected == got) return;
-  throw std::invalid_argument("curve_svg: expected as many values as x (" +
-                              std::to_string(expected) + ") in \"" + name + "\", got " +
-                              std::to_string(got));
+  throw std::invalid_argument(fmt::format(
+      "curve_svg: expected as many values as x ({}) in \"{}\", got {}", expected, name, got));
 }
 
 void check(const CurvePicture& picture) {
@@ -208,7 +208,7 @@ std::string path_of(const Line& line) {
 }
 
 std::string stroke(std::string_view colour, LineStyle style) {
-  std::string out = " stroke=\"" + std::string(colour) + "\" stroke-width=\"2\"";
+  std::string out = fmt::format(" stroke=\"{}\" stroke-width=\"2\"", colour);
   if (style == LineStyle::kDashed) out += " stroke-dasharray=\"8 6\"";
   if (style == LineStyle::kDotted) out += " stroke-dasharray=\"0 5\"";
   return out;
@@ -219,8 +219,8 @@ std::string dots(const Line& places, std::string_view colour, double size) {
   if (places.empty()) return "";
   std::string path;
   for (const Pixel& place : places) path += path_of({place}) + "h0";
-  return "<path stroke=\"" + std::string(colour) + "\" stroke-width=\"" + svg::number(size) +
-         "\" d=\"" + path + "\"/>\n";
+  return fmt::format("<path stroke=\"{}\" stroke-width=\"{}\" d=\"{}\"/>\n", colour,
+                     svg::number(size), path);
 }
 
 std::string draw_curve(const std::vector<Line>& lines, std::string_view colour, LineStyle style) {
@@ -233,7 +233,7 @@ std::string draw_curve(const std::vector<Line>& lines, std::string_view colour, 
       path += path_of(line);
     }
   }
-  if (!path.empty()) path = "<path" + stroke(colour, style) + " d=\"" + path + "\"/>\n";
+  if (!path.empty()) path = fmt::format("<path{} d=\"{}\"/>\n", stroke(colour, style), path);
   return path + dots(single, colour, 4);
 }
 
@@ -252,8 +252,8 @@ std::string draw_band(const std::vector<Line>& outlines, std::string_view colour
   std::string path;
   for (const Line& outline : outlines) path += path_of(outline) + "z";
   if (path.empty()) return "";
-  return "<path fill=\"" + std::string(colour) + "\" fill-opacity=\"" + std::string(kBandOpacity) +
-         "\" d=\"" + path + "\"/>\n";
+  return fmt::format("<path fill=\"{}\" fill-opacity=\"{}\" d=\"{}\"/>\n", colour, kBandOpacity,
+                     path);
 }
 
 std::string_view colour_of(std::size_t index) { return kColours[index % std::size(kColours)]; }
@@ -317,8 +317,8 @@ std::string draw_axes(const CurvePicture& picture, const Plot& plot) {
   const double y = kTop + kPlotHeight / 2;
   const double x = kMargin + 12;
   out += svg::text(x, y,
-                   " text-anchor=\"middle\" transform=\"rotate(-90 " + svg::number(x) + " " +
-                       svg::number(y) + ")\"",
+                   fmt::format(" text-anchor=\"middle\" transform=\"rotate(-90 {} {})\"",
+                               svg::number(x), svg::number(y)),
                    svg::shortened(picture.y_label, kPlotHeight));
   return out;
 }
@@ -329,8 +329,8 @@ struct Entry {
 };
 
 std::string band_sample(std::string_view colour) {
-  return "<path fill=\"" + std::string(colour) + "\" fill-opacity=\"" + std::string(kBandOpacity) +
-         "\" d=\"M0 -7H" + svg::number(kSample) + "V7H0z\"/>";
+  return fmt::format("<path fill=\"{}\" fill-opacity=\"{}\" d=\"M0 -7H{}V7H0z\"/>", colour,
+                     kBandOpacity, svg::number(kSample));
 }
 
 std::vector<Entry> legend_entries(const CurvePicture& picture) {
@@ -342,13 +342,13 @@ std::vector<Entry> legend_entries(const CurvePicture& picture) {
   for (std::size_t i = 0; i < picture.curves.size(); ++i) {
     const Curve& curve = picture.curves[i];
     entries[i].name = curve.name;
-    entries[i].sample += "<path fill=\"none\" stroke-linecap=\"round\"" +
-                         stroke(colour_of(i), curve.style) + " d=\"M0 0H" + svg::number(kSample) +
-                         "\"/>";
+    entries[i].sample +=
+        fmt::format("<path fill=\"none\" stroke-linecap=\"round\"{} d=\"M0 0H{}\"/>",
+                    stroke(colour_of(i), curve.style), svg::number(kSample));
     if (!curve.markers) continue;
-    entries[i].sample += "<circle cx=\"" + svg::number(kSample / 2) + "\" cy=\"0\" r=\"" +
-                         svg::number(kMarker / 2) + "\" fill=\"" + std::string(colour_of(i)) +
-                         "\"/>";
+    entries[i].sample +=
+        fmt::format("<circle cx=\"{}\" cy=\"0\" r=\"{}\" fill=\"{}\"/>", svg::number(kSample / 2),
+                    svg::number(kMarker / 2), colour_of(i));
   }
   std::erase_if(entries, [](const Entry& entry) { return entry.name.empty(); });
   for (Entry& entry : entries) entry.name = svg::shortened(entry.name, kMaxName);
@@ -367,8 +367,8 @@ std::string draw_legend(std::span<const Entry> entries, double left) {
   std::string out;
   double y = kTop + kLegendLine / 2;
   for (const Entry& entry : entries) {
-    out += "<g transform=\"translate(" + svg::number(left) + " " + svg::number(y) + ")\">" +
-           entry.sample + "</g>\n";
+    out += fmt::format("<g transform=\"translate({} {})\">{}</g>\n", svg::number(left),
+                       svg::number(y), entry.sample);
     out += svg::text(left + kSample + 8, y + 5, "", entry.name);
     y += kLegendLine;
   }

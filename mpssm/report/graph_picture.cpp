@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <stdexcept>
 #include <string_view>
@@ -27,12 +28,12 @@ constexpr std::string_view kOutline = "#5b626c";
 constexpr std::string_view kRing = "#0072b2";  // none of the warm colours of the scale
 
 [[noreturn]] void fail(const std::string& expected, const std::string& got) {
-  throw std::invalid_argument("graph_svg: expected " + expected + ", got " + got);
+  throw std::invalid_argument(fmt::format("graph_svg: expected {}, got {}", expected, got));
 }
 
 void check(const GraphPicture& picture) {
   const auto size = static_cast<std::int64_t>(picture.position.size());
-  const std::string nodes = std::to_string(size) + " nodes";
+  const std::string nodes = fmt::format("{} nodes", size);
   const auto check_node = [&](const char* what, std::int32_t node) {
     if (node < 0 || node >= size) fail(what + (" among " + nodes), std::to_string(node));
   };
@@ -44,7 +45,7 @@ void check(const GraphPicture& picture) {
   }
   for (const Point& p : picture.position) {
     if (std::isfinite(p.x) && std::isfinite(p.y)) continue;
-    fail("finite positions", std::to_string(p.x) + ", " + std::to_string(p.y));
+    fail("finite positions", fmt::format("{}, {}", p.x, p.y));
   }
   for (const auto& [from, to] : picture.edges) {
     check_node("edges", from);
@@ -101,23 +102,23 @@ std::string draw_edges(const GraphPicture& picture, const Drawing& drawing) {
     if (from == to) continue;
     const Point& a = drawing.place[from];
     const Point& b = drawing.place[to];
-    path += "M" + svg::point(a.x, a.y) + " " + svg::point(b.x, b.y);
+    path += fmt::format("M{} {}", svg::point(a.x, a.y), svg::point(b.x, b.y));
   }
   if (path.empty()) return "";
-  return "<path fill=\"none\" stroke=\"" + std::string(kEdgeColour) + "\" d=\"" + path + "\"/>\n";
+  return fmt::format("<path fill=\"none\" stroke=\"{}\" d=\"{}\"/>\n", kEdgeColour, path);
 }
 
 std::string circle(const Point& place, double radius, std::string_view attributes,
                    std::string_view content) {
-  const std::string open = "<circle cx=\"" + svg::number(place.x) + "\" cy=\"" +
-                           svg::number(place.y) + "\" r=\"" + svg::number(radius) + "\"" +
-                           std::string(attributes);
-  return content.empty() ? open + "/>\n" : open + ">" + std::string(content) + "</circle>\n";
+  const std::string open =
+      fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"{}", svg::number(place.x),
+                  svg::number(place.y), svg::number(radius), attributes);
+  return content.empty() ? open + "/>\n" : fmt::format("{}>{}</circle>\n", open, content);
 }
 
 std::string draw_node(const GraphPicture& picture, const Drawing& drawing,
                       const svg::ColourScale& scale, std::size_t node) {
-  const std::string fill = " fill=\"" + std::string(scale.colour(picture.value[node])) + "\"";
+  const std::string fill = fmt::format(" fill=\"{}\"", scale.colour(picture.value[node]));
   std::string tooltip;
   if (!picture.label.empty() && !picture.label[node].empty()) {
     tooltip = "<title>" + svg::escaped(picture.label[node]) + "</title>";
@@ -186,8 +187,8 @@ std::string draw_label(const Drawing& drawing, const Label& label, const Point& 
   const double from = node.y + side * (drawing.radius + 4);
   const double to = label.y - side * (Label::kHalfHeight + 1);
   if (side * (to - from) > 6) {
-    out = "<path stroke=\"" + std::string(kRing) + "\" d=\"M" + svg::point(node.x, from) + " " +
-          svg::point(node.x, to) + "\"/>\n";
+    out = fmt::format("<path stroke=\"{}\" d=\"M{} {}\"/>\n", kRing, svg::point(node.x, from),
+                      svg::point(node.x, to));
   }
   // The white seam keeps the text apart from the edges that it crosses.
   return out + svg::text(label.x, label.y + 5,
@@ -203,9 +204,8 @@ std::string draw_marked(const GraphPicture& picture, const Drawing& drawing,
   for (const std::int32_t node : picture.marked) {
     const Point& place = drawing.place[node];
     nodes += draw_node(picture, drawing, scale, node);
-    nodes +=
-        circle(place, drawing.radius + 3,
-               " fill=\"none\" stroke=\"" + std::string(kRing) + "\" stroke-width=\"2.5\"", "");
+    nodes += circle(place, drawing.radius + 3,
+                    fmt::format(" fill=\"none\" stroke=\"{}\" stroke-width=\"2.5\"", kRing), "");
     if (picture.label.empty() || picture.label[node].empty()) continue;
     const std::string text = svg::shortened(picture.label[node], drawing.width);
     labels.push_back(best_label(drawing, place, svg::text_width(text) / 2, labels));
@@ -227,7 +227,7 @@ std::string graph_svg(const GraphPicture& picture) {
   out += draw_edges(picture, drawing);
   std::vector<bool> is_marked(picture.position.size(), false);
   for (const std::int32_t node : picture.marked) is_marked[node] = true;
-  out += "<g stroke=\"" + std::string(kOutline) + "\" stroke-width=\".6\">\n";
+  out += fmt::format("<g stroke=\"{}\" stroke-width=\".6\">\n", kOutline);
   for (std::size_t node = 0; node < picture.position.size(); ++node) {
     if (!is_marked[node]) out += draw_node(picture, drawing, scale, node);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -25,14 +26,15 @@ constexpr double kMinHeight = 220.0;  // of the colour bar
 
 void check(const HeatMap& map) {
   if (map.rows < 1 || map.columns < 1) {
-    throw std::invalid_argument("heat_map_svg: expected a matrix of at least one entry, got " +
-                                std::to_string(map.rows) + " x " + std::to_string(map.columns));
+    throw std::invalid_argument(
+        fmt::format("heat_map_svg: expected a matrix of at least one entry, got {} x {}", map.rows,
+                    map.columns));
   }
   // Divided rather than multiplied: the product may not fit.
   const auto size = static_cast<std::int64_t>(map.values.size());
   if (size % map.columns == 0 && size / map.columns == map.rows) return;
-  throw std::invalid_argument("heat_map_svg: expected " + std::to_string(map.rows) + " x " +
-                              std::to_string(map.columns) + " values, got " + std::to_string(size));
+  throw std::invalid_argument(
+      fmt::format("heat_map_svg: expected {} x {} values, got {}", map.rows, map.columns, size));
 }
 
 struct Bins {
@@ -141,8 +143,8 @@ std::string draw_axes(const HeatMap& map, const Geometry& place) {
   const double x = kMargin + 12;
   const double y = kTop + place.height / 2;
   out += svg::text(x, y,
-                   " text-anchor=\"middle\" transform=\"rotate(-90 " + svg::number(x) + " " +
-                       svg::number(y) + ")\"",
+                   fmt::format(" text-anchor=\"middle\" transform=\"rotate(-90 {} {})\"",
+                               svg::number(x), svg::number(y)),
                    svg::shortened(map.row_label, place.height));
   return out;
 }
@@ -150,24 +152,27 @@ std::string draw_axes(const HeatMap& map, const Geometry& place) {
 /// Rows (columns) of a bin.
 std::string bin_text(std::int64_t count, std::int64_t bins) {
   const std::int64_t least = count / bins;
-  return std::to_string(least) + (count % bins == 0 ? "" : "-" + std::to_string(least + 1));
+  if (count % bins == 0) return std::to_string(least);
+  return fmt::format("{}-{}", least, least + 1);
 }
 
 /// Empty if each cell is one entry.
 std::string bin_note(const HeatMap& map, const Bins& bins) {
   if (bins.rows == map.rows && bins.columns == map.columns) return "";
-  return "a cell is the mean of " + bin_text(map.rows, bins.rows) + " x " +
-         bin_text(map.columns, bins.columns) + " entries";
+  return fmt::format("a cell is the mean of {} x {} entries", bin_text(map.rows, bins.rows),
+                     bin_text(map.columns, bins.columns));
 }
 
 std::string draw_cells(const Bins& bins, const svg::ColourScale& scale, const Geometry& place) {
   std::vector<std::uint8_t> levels;
   for (const double value : bins.mean) levels.push_back(scale.level(value));
   // Strokes run along the middle of a row, hence half a cell down.
-  return "<g shape-rendering=\"crispEdges\" transform=\"translate(" + svg::number(place.left) +
-         " " + svg::number(kTop + place.cell_height / 2) + ") scale(" +
-         svg::number(place.cell_width) + " " + svg::number(place.cell_height) + ")\">\n" +
-         svg::cell_runs(bins.rows, bins.columns, levels, svg::ColourScale::colours()) + "</g>\n";
+  return fmt::format(
+      "<g shape-rendering=\"crispEdges\" transform=\"translate({} {}) scale({} {})\">\n"
+      "{}</g>\n",
+      svg::number(place.left), svg::number(kTop + place.cell_height / 2),
+      svg::number(place.cell_width), svg::number(place.cell_height),
+      svg::cell_runs(bins.rows, bins.columns, levels, svg::ColourScale::colours()));
 }
 
 }  // namespace

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <numbers>
 #include <numeric>
-#include <random>
 #include <stdexcept>
 #include <string>
+
+#include "mpssm/base/random.h"
+#include "mpssm/graph/breadth_first.h"
 
 namespace mpssm::report {
 namespace {
@@ -22,13 +25,13 @@ constexpr double kGap = 1.0;       // between components, in hops
 
 void check(std::int64_t num_nodes, Edges edges) {
   if (num_nodes < 0 || num_nodes > kMaxLayoutNodes) {
-    throw std::invalid_argument("stress_layout: expected 0 to " + std::to_string(kMaxLayoutNodes) +
-                                " nodes, got " + std::to_string(num_nodes));
+    throw std::invalid_argument(
+        fmt::format("stress_layout: expected 0 to {} nodes, got {}", kMaxLayoutNodes, num_nodes));
   }
   for (const auto& [from, to] : edges) {
     if (from >= 0 && from < num_nodes && to >= 0 && to < num_nodes) continue;
-    throw std::invalid_argument("stress_layout: expected edges among " + std::to_string(num_nodes) +
-                                " nodes, got " + std::to_string(from) + " - " + std::to_string(to));
+    throw std::invalid_argument(fmt::format(
+        "stress_layout: expected edges among {} nodes, got {} - {}", num_nodes, from, to));
   }
 }
 
@@ -45,16 +48,11 @@ Neighbours neighbours_of(std::int64_t num_nodes, Edges edges) {
 /// must be -1 there.
 std::vector<std::int32_t> search(const Neighbours& neighbours, std::int32_t source,
                                  std::vector<std::int32_t>& hops) {
-  std::vector<std::int32_t> order = {source};
-  hops[source] = 0;
-  for (std::size_t next = 0; next < order.size(); ++next) {
-    const std::int32_t node = order[next];
-    for (const std::int32_t other : neighbours[node]) {
-      if (hops[other] >= 0) continue;
-      hops[other] = hops[node] + 1;
-      order.push_back(other);
-    }
-  }
+  std::vector<std::int32_t> order;
+  const auto visit_neighbours = [&](std::int32_t node, const auto& visit) {
+    for (const std::int32_t other : neighbours[node]) visit(other);
+  };
+  graph::breadth_first(source, visit_neighbours, hops, order);
   return order;
 }
 
@@ -90,11 +88,11 @@ void centre(Vector& values) {
   for (double& value : values) value -= mean;
 }
 
-/// Values in [-1, 1) that are the same with every standard library.
+/// Values in [-1, 1).
 Vector scattered(std::size_t size, std::uint64_t seed) {
-  std::mt19937_64 engine(seed);
+  base::Random random(seed);
   Vector out(size);
-  for (double& value : out) value = static_cast<double>(engine() >> 11) * 0x1.0p-52 - 1.0;
+  for (double& value : out) value = 2.0 * random.unit() - 1.0;
   return out;
 }
 

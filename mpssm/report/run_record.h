@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mpssm::report {
@@ -35,5 +36,9 @@ struct RunRecord {
 
 /// One JSON object; numbers that are not finite become null.
 std::string to_json(const RunRecord& record, int indent = -1);
+
+/// The record back: null becomes a NaN again, all other numbers are the same to the bit. Throws
+/// base::Error beginning with `origin` ("runs/a/record.json") if the text is none.
+RunRecord run_record_from_json(std::string_view text, const std::string& origin);
 
 }  // namespace mpssm::report

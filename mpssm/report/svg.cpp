@@ -6,7 +6,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <fmt/core.h>
 #include <vector>
+
+#include "mpssm/base/utf8.h"
 
 namespace mpssm::report::svg {
 namespace {
@@ -16,29 +19,11 @@ constexpr std::string_view kEllipsis = "\u2026";
 
 /// Bytes of the character that `text` starts with, 0 if XML could not hold it.
 std::size_t character_size(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x20) return 0;
-  if (lead < 0x80) return 1;
-  const std::size_t size = lead < 0xC0   ? 0
-                           : lead < 0xE0 ? 2
-                           : lead < 0xF0 ? 3
-                           : lead < 0xF8 ? 4
-                                         : 0;
-  if (size == 0 || text.size() < size) return 0;
-  std::uint32_t code = lead & (0xFFu >> (size + 1));
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0u) != 0x80u) return 0;
-    code = code << 6 | (byte(i) & 0x3Fu);
-  }
-  constexpr std::uint32_t kLeast[] = {0x80, 0x800, 0x10000};  // by size; less is overlong
-  const bool is_surrogate = code >= 0xD800 && code < 0xE000;
-  const bool is_character = code < 0x110000 && code != 0xFFFE && code != 0xFFFF && !is_surrogate;
-  return is_character && code >= kLeast[size - 2] ? size : 0;
+  const std::size_t size = base::utf8_size(text);
+  const bool is_control = size == 1 && static_cast<unsigned char>(text[0]) < 0x20;
+  const bool is_no_character = text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF");
+  return is_control || is_no_character ? 0 : size;
 }
-
-/// All bytes of UTF-8 but those that continue a character.
-bool starts_letter(char c) { return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u; }
 
 // Lines of whole words where they fit; the last line has the rest, cut if it is too long.
 std::vector<std::string> broken(std::string_view text, double width, double font_size,
@@ -96,8 +81,8 @@ std::string escaped(std::string_view text) {
 }
 
 std::string marked_text(double x, double y, std::string_view attributes, std::string_view markup) {
-  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\"" + std::string(attributes) + ">" +
-         std::string(markup) + "</text>\n";
+  return fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>\n", number(x), number(y), attributes,
+                     markup);
 }
 
 std::string text(double x, double y, std::string_view attributes, std::string_view content) {
@@ -105,17 +90,18 @@ std::string text(double x, double y, std::string_view attributes, std::string_vi
 }
 
 std::string rectangle(double x, double y, double width, double height, std::string_view colour) {
-  return "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(width) +
-         "\" height=\"" + number(height) + "\" fill=\"" + std::string(colour) + "\"/>\n";
+  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n",
+                     number(x), number(y), number(width), number(height), colour);
 }
 
 // Attributes rather than a style sheet, which would leak into a page that holds the picture.
 std::string opening(double width, double height, std::string_view title) {
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + number(width) + " " +
-         number(height) +
-         "\" role=\"img\" font-family=\"system-ui,Helvetica,Arial,sans-serif\" "
-         "font-size=\"14\" fill=\"#3b4048\">\n<title>" +
-         escaped(title) + "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" "
+      "font-family=\"system-ui,Helvetica,Arial,sans-serif\" font-size=\"14\" fill=\"#3b4048\">\n"
+      "<title>{}</title>\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+      number(width), number(height), escaped(title));
 }
 
 std::string heading(double x, double width, std::string_view title) {
@@ -136,15 +122,16 @@ std::string heading(double x, double width, std::string_view title) {
 }
 
 double text_width(std::string_view text, double font_size) {
-  const auto letters = std::count_if(text.begin(), text.end(), starts_letter);
+  const auto letters = std::count_if(text.begin(), text.end(), base::starts_character);
   return kLetterWidth * font_size * static_cast<double>(letters);
 }
 
 std::string shortened(std::string_view text, double width, double font_size) {
   if (text_width(text, font_size) <= width) return std::string(text);
   double letters = std::floor(width / (kLetterWidth * font_size)) - 1.0;  // one for the ellipsis
-  const auto end = std::find_if(text.begin(), text.end(),
-                                [&](char c) { return starts_letter(c) && letters-- < 1.0; });
+  const auto end = std::find_if(text.begin(), text.end(), [&](char c) {
+    return base::starts_character(c) && letters-- < 1.0;
+  });
   return std::string(text.begin(), end) + std::string(kEllipsis);
 }
 
@@ -156,8 +143,7 @@ std::string cell_runs(std::int64_t rows, std::int64_t columns, std::span<const s
     for (std::int64_t begin = 0; begin < columns;) {
       std::int64_t end = begin + 1;
       while (end < columns && line[end] == line[begin]) ++end;
-      paths[line[begin]] += "M" + std::to_string(begin) + " " + std::to_string(row) + "h" +
-                            std::to_string(end - begin);
+      paths[line[begin]] += fmt::format("M{} {}h{}", begin, row, end - begin);
       begin = end;
     }
   }
@@ -168,7 +154,7 @@ std::string cell_runs(std::int64_t rows, std::int64_t columns, std::span<const s
                               colours[longest - paths.begin()]);
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (paths[i].empty()) continue;
-    out += "<path stroke=\"" + std::string(colours[i]) + "\" d=\"" + paths[i] + "\"/>\n";
+    out += fmt::format("<path stroke=\"{}\" d=\"{}\"/>\n", colours[i], paths[i]);
   }
   return out;
 }

@@ -18,8 +18,8 @@
 #include "mpssm/graph/generators.h"
 #include "mpssm/nn/baselines/gcn.h"
 #include "mpssm/nn/model.h"
-#include "mpssm/train/experiment.h"
-#include "mpssm/train/problem.h"
+#include "mpssm/run/train_into.h"
+#include "mpssm/task/problem.h"
 
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
@@ -28,12 +28,12 @@ namespace mpssm::analysis {
 namespace {
 
 struct Trained {
-  train::Experiment experiment;
+  run::Experiment experiment;
   nn::ModelImpl* model;
 };
 
 /// A network that has seen some steps on a board of 8 x 8 cells.
-Trained train_small(const std::string& state) {
+Trained train_small(nn::StateKind state) {
   train::Config config;
   config.data.name = "board:8x8";
   config.model.channels = 8;
@@ -41,17 +41,17 @@ Trained train_small(const std::string& state) {
   config.model.hops = 3;
   config.model.state = state;
   config.train.epochs = 15;
-  Trained trained{train::set_up(config), nullptr};
+  Trained trained{run::set_up(config), nullptr};
   const testing::Scratch scratch;
-  EXPECT_TRUE(
-      train::run(trained.experiment, train::RunFolder(scratch / "run", false), false).has_value());
+  EXPECT_TRUE(run::train_into(run::RunFolder(scratch / "run", false), trained.experiment, false)
+                  .has_value());
   trained.model = dynamic_cast<nn::ModelImpl*>(trained.experiment.model.module.get());
   return trained;
 }
 
 // The theorem on a block as it was learned: d X_t^(i) / d U_s^(j) = (A^(t-s))_ij (B W^(t-s))'.
 TEST(TrainedBlock, JacobianByAutogradIsTheClosedForm) {
-  for (const char* state : {"dense", "stable", "diagonal"}) {
+  for (const auto& [state, name] : nn::kStateKinds) {
     const Trained trained = train_small(state);
     const graph::Gso gso = trained.experiment.problem->sample(0).gso;
     const std::int64_t n = gso.num_nodes();
@@ -80,14 +80,14 @@ TEST(TrainedBlock, JacobianByAutogradIsTheClosedForm) {
         }
         EXPECT_TRUE(
             testing::close(actual.to(torch::kDouble), expected, testing::relative_tolerance(type)))
-            << state;
+            << name;
       }
     }
   }
 }
 
 TEST(TrainedBlock, SensitivityIsTheEntryTimesTheNormOfThePower) {
-  const Trained trained = train_small("dense");
+  const Trained trained = train_small(nn::StateKind::kDense);
   trained.model->to(torch::kDouble);
   const graph::Gso gso = trained.experiment.problem->sample(0).gso;
   const auto w = trained.model->blocks()[1]->w_state->forward().detach();
@@ -102,7 +102,7 @@ TEST(TrainedBlock, SensitivityIsTheEntryTimesTheNormOfThePower) {
 }
 
 TEST(OutputJacobian, IsTheLimitOfDifferences) {
-  const Trained trained = train_small("stable");
+  const Trained trained = train_small(nn::StateKind::kStable);
   trained.model->to(torch::kDouble);
   auto [x, gso] = trained.experiment.problem->sample(0);
   x = x.to(torch::kDouble);
@@ -124,7 +124,7 @@ TEST(OutputJacobian, IsTheLimitOfDifferences) {
 }
 
 TEST(OutputJacobian, LeavesTheNetworkAsItWas) {
-  const Trained trained = train_small("stable");
+  const Trained trained = train_small(nn::StateKind::kStable);
   const auto [x, gso] = trained.experiment.problem->sample(0);
   trained.model->train();
   for (auto& parameter : trained.model->parameters()) parameter.mutable_grad().reset();

@@ -13,8 +13,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "mpssm/base/random.h"
 #include "mpssm/graph/generators.h"
-#include "mpssm/graph/random.h"
 
 namespace mpssm::analysis {
 namespace {
@@ -36,7 +36,7 @@ double masked(WeightKind kind, std::int64_t k) {
 }
 
 // Symmetric about zero, which is all that the tests need.
-std::vector<double> random_numbers(std::int64_t count, graph::Random& random) {
+std::vector<double> random_numbers(std::int64_t count, base::Random& random) {
   std::vector<double> numbers(count);
   for (double& number : numbers) number = 2.0 * random.unit() - 1.0;
   return numbers;
@@ -173,7 +173,7 @@ TEST(WeightKind, HasNames) {
 TEST(GcnTangents, OfTheLinearTwinAreTheClosedForm) {
   constexpr std::int64_t kWidth = 5;
   for (const Gso& gso : {directed_operator(), make_gso(graph::make_random_connected(12, 20, 3))}) {
-    graph::Random random(11);
+    base::Random random(11);
     const std::int64_t n = gso.num_nodes();
     const Matrix weight = to_matrix(random_numbers(kWidth * kWidth, random), kWidth);
     const std::vector<double> features = random_numbers(n * kWidth, random);
@@ -200,7 +200,7 @@ TEST(GcnTangents, OfTheReluNetworkAreItsFiniteDifferences) {
   constexpr std::int64_t kWidth = 6;
   constexpr double kStep = 1e-7;  // short enough to cross no kink
   const Gso gso = directed_operator();
-  graph::Random random(2);
+  base::Random random(2);
   for (int repeat = 0; repeat < 20; ++repeat) {
     std::vector<Matrix> weights(3);
     for (Matrix& weight : weights) {
@@ -222,7 +222,7 @@ TEST(GcnTangents, OfTheReluNetworkAreItsFiniteDifferences) {
 TEST(GcnTangents, OfRankOneWeightsLoseNothingOrEverything) {
   constexpr std::int64_t kWidth = 8;
   const Gso gso = make_gso(graph::make_ring(6));
-  graph::Random random(3);
+  base::Random random(3);
   const std::vector<double> direction = random_numbers(6 * kWidth, random);
   const std::vector<double> weights(4 * kWidth * kWidth, 1.0 / kWidth);
   const auto at = [&](double feature) {
@@ -241,7 +241,7 @@ TEST(GcnTangents, ScaleWithTheWeights) {
   constexpr std::int64_t kWidth = 4;
   constexpr int kLayers = 3;
   const Gso gso = directed_operator();
-  graph::Random random(5);
+  base::Random random(5);
   const std::vector<double> features = random_numbers(4 * kWidth, random);
   const std::vector<double> direction = random_numbers(4 * kWidth, random);
   std::vector<double> weights = random_numbers(kLayers * kWidth * kWidth, random);
@@ -310,7 +310,7 @@ TEST(GcnRatio, FallsWhereNeighboursDisagreeInTheirMasks) {
   constexpr int kLayers = 4;
   constexpr int kNetworks = 30;
   const Gso gso = make_gso(graph::make_ring(kNodes));
-  graph::Random random(8);
+  base::Random random(8);
   double equal = 0.0;
   double unequal = 0.0;
   for (int network = 0; network < kNetworks; ++network) {

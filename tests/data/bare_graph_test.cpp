@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "mpssm/base/random.h"
 #include "mpssm/graph/generators.h"
-#include "mpssm/graph/random.h"
 
 #include "tests/data/files.h"
 
@@ -153,7 +153,7 @@ TEST_F(LoadGraph, EdgesAloneComeBackAsTheGraphTheyWereWrittenFrom) {
         lines.push_back("node " + std::to_string(i) + ",node " + std::to_string(made.col()[e]));
       }
     }
-    graph::Random(seed).shuffle(lines);
+    base::Random(seed).shuffle(lines);
     std::string text = "src,dst\n";
     for (const std::string& line : lines) text += line + "\n";
     const BareGraph bare = from_edges(text);

@@ -105,15 +105,5 @@ TEST(Registry, HoldsEveryDatasetOnceWithWhatPeopleNeed) {
   EXPECT_EQ(find_dataset(""), nullptr);
 }
 
-TEST(Nearest, FindsSlipsOnly) {
-  const std::vector<std::string_view> names = {"sssp", "minesweeper", "metr-la"};
-  EXPECT_EQ(nearest("minesweper", names), "minesweeper");
-  EXPECT_EQ(nearest("metr_la", names), "metr-la");
-  EXPECT_EQ(nearest("ssp", names), "sssp");
-  EXPECT_EQ(nearest("cora", names), "");
-  EXPECT_EQ(nearest("", names), "");
-  EXPECT_EQ(nearest(std::string(100000, 'm'), names), "");
-}
-
 }  // namespace
 }  // namespace mpssm::data

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -15,8 +14,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "mpssm/base/error.h"
 #include "mpssm/data/load.h"
-#include "mpssm/io/error.h"
 #include "mpssm/io/npz.h"
 
 #include "tests/support/scratch.h"
@@ -46,16 +45,6 @@ inline io::Array bytes(std::int64_t count, std::uint8_t value,
 
 inline std::string load_complaint(const std::string& name, const data::LoadOptions& options = {}) {
   return message_of([&] { data::load(name, options); });
-}
-
-/// The folder of real files: $MPSSM_DATA, else beside the source tree.
-inline std::filesystem::path real_data() {
-  if (const char* folder = std::getenv("MPSSM_DATA")) return folder;
-#ifdef MPSSM_SOURCE_DIR
-  return std::filesystem::path(MPSSM_SOURCE_DIR) / "../shared/data";
-#else
-  return "../shared/data";
-#endif
 }
 
 }  // namespace mpssm::testing

@@ -17,7 +17,7 @@ using testing::integers;
 using testing::Scratch;
 
 // Three graphs of 2, 3 and 1 nodes.
-Arrays good() {
+Arrays good_graphs() {
   return {{"node_ptr", integers({0, 2, 5, 6})},
           {"edge_ptr", integers({0, 2, 6, 6})},
           {"edge_src", integers({0, 1, 0, 1, 1, 2})},
@@ -35,7 +35,7 @@ class PackedNpz : public ::testing::Test {
   }
   Dataset load_with(const std::string& name, const io::Array& array,
                     const LoadOptions& options = {}) {
-    Arrays arrays = good();
+    Arrays arrays = good_graphs();
     arrays[name] = array;
     return load_arrays(arrays, options);
   }
@@ -52,7 +52,7 @@ const GraphsData& graphs_of(const Dataset& dataset) {
 }
 
 TEST_F(PackedNpz, BecomesGraphsWithLabels) {
-  const Dataset dataset = load_arrays(good());
+  const Dataset dataset = load_arrays(good_graphs());
   EXPECT_EQ(dataset.task, Task::kGraphLabels);
   EXPECT_EQ(dataset.metric, "average_precision");
   EXPECT_TRUE(dataset.notes.empty());
@@ -62,6 +62,13 @@ TEST_F(PackedNpz, BecomesGraphsWithLabels) {
   EXPECT_THAT(data.part, ElementsAre(Part::kTrain, Part::kVal, Part::kTest));
   EXPECT_THAT(data.target_names, ElementsAre("labels0", "labels1"));
   EXPECT_EQ(data.label_scale, 1.0);
+}
+
+TEST_F(PackedNpz, ScalesOwnLabelsByThoseOfTheTrainingGraphsAlone) {
+  // Graphs of 2 (training), 3 and 1 nodes: what the others hold is not looked at.
+  EXPECT_EQ(graphs_of(load_with("labels", floats({-4, 100, 200}))).label_scale, 4.0);
+  EXPECT_EQ(graphs_of(load_with("labels", floats({2, -3, 50, 60, 70, 80}))).label_scale, 3.0);
+  EXPECT_EQ(graphs_of(load_with("labels", floats({0, 5, 5}))).label_scale, 1.0);
 }
 
 TEST_F(PackedNpz, FloatsAreARegressionOfGraphsOrNodes) {
@@ -89,7 +96,7 @@ TEST_F(PackedNpz, CodesGetTheVocabularyTheyNeed) {
 }
 
 TEST_F(PackedNpz, WithoutASplitGetsOne) {
-  Arrays arrays = good();
+  Arrays arrays = good_graphs();
   arrays.erase("split");
   EXPECT_THAT(graphs_of(load_arrays(arrays)).part,
               ::testing::UnorderedElementsAre(Part::kTrain, Part::kVal, Part::kTest));
@@ -162,7 +169,7 @@ TEST_F(PackedNpz, ImpossibleTaskIsRefused) {
 TEST_F(PackedNpz, CodesMustBeBytesInsideTheVocabulary) {
   EXPECT_THAT(message_of("atom_feat", integers({0, 1, 2, 3, 4, 5}, {6, 1})),
               HasSubstr("expected uint8 codes"));
-  Arrays arrays = good();
+  Arrays arrays = good_graphs();
   arrays["atom_feat"] = testing::array<std::uint8_t>({0, 1, 2, 3, 4, 5}, {6, 1});
   arrays["vocabulary"] = integers({5});
   EXPECT_THAT(testing::message_of([&] { load_arrays(arrays); }),
@@ -170,7 +177,7 @@ TEST_F(PackedNpz, CodesMustBeBytesInsideTheVocabulary) {
 }
 
 TEST_F(PackedNpz, FeaturesMustBeThere) {
-  Arrays arrays = good();
+  Arrays arrays = good_graphs();
   arrays.erase("node_features");
   EXPECT_THAT(testing::message_of([&] { load_arrays(arrays); }), HasSubstr("got neither"));
 }
@@ -238,7 +245,7 @@ TEST_F(PackedNpz, SaysWhatIsNotUsedAndRefusesWhatMeansNothing) {
   EXPECT_THAT(load_with("weights", floats({1, 1, 1, 1, 1, 1})).notes,
               ElementsAre(AllOf(HasSubstr("not used"), HasSubstr("'weights'"))));
   const auto complaint = [&](const LoadOptions& options) {
-    return testing::message_of([&] { load_arrays(good(), options); });
+    return testing::message_of([&] { load_arrays(good_graphs(), options); });
   };
   EXPECT_THAT(complaint({.directed = true}), HasSubstr("data.directed"));
   EXPECT_THAT(complaint({.lags = 2}), HasSubstr("data.lags"));

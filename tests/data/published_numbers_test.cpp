@@ -13,6 +13,7 @@
 #include "mpssm/data/load.h"
 
 #include "tests/data/files.h"
+#include "tests/support/real_data.h"
 
 namespace mpssm::data {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whole files, checksums and printable text.
+// Whole files and their checksums.
 #include "mpssm/io/file.h"
 
 #include <csignal>
@@ -12,8 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "mpssm/io/error.h"
-#include "mpssm/io/sha256.h"
+#include "mpssm/base/sha256.h"
 
 #include "tests/support/scratch.h"
 
@@ -173,45 +172,12 @@ TEST(WriteFile, RefusesFoldersAndPipes) {
               HasSubstr("got a device, pipe"));
 }
 
-TEST(Sha256, AgreesWithFips180) {
-  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
-            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  EXPECT_EQ(sha256(std::string(1'000'000, 'a')),
-            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-  const mpssm::testing::Scratch scratch;
+TEST(Sha256OfFile, IsThatOfItsContent) {
+  const Scratch scratch;
   for (const std::size_t size : {0, 1, 63, 64, 65, 1 << 20, (1 << 20) + 7}) {
     const std::string content(size, 'x');
-    EXPECT_EQ(sha256_of_file(scratch.put("f", content)), sha256(content)) << size;
+    EXPECT_EQ(sha256_of_file(scratch.put("f", content)), base::sha256(content)) << size;
   }
-}
-
-TEST(Printable, EscapesWhatATerminalWouldObey) {
-  EXPECT_EQ(printable("a\nb\tc\r"), "a\\nb\\tc\\r");
-  EXPECT_EQ(printable("\x1B[2J\x7F"), "\\x1b[2J\\x7f");
-  EXPECT_EQ(printable("\xC2\x9B"), "\\xc2\\x9b");
-  EXPECT_EQ(printable("\xE2\x80\xAE"), "\\xe2\\x80\\xae");
-  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
-}
-
-TEST(Printable, KeepsTextAndEscapesInvalidUtf8) {
-  EXPECT_EQ(printable("gr\xC3\xBC\xC3\x9F \xF0\x9F\x9A\x97"),
-            "gr\xC3\xBC\xC3\x9F \xF0\x9F\x9A\x97");
-  EXPECT_EQ(printable("\xC3"), "\\xc3");
-  EXPECT_EQ(printable("\xC0\x80"), "\\xc0\\x80");
-  EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80");
-  EXPECT_EQ(printable("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
-}
-
-TEST(Printable, CutsBetweenCharacters) {
-  EXPECT_EQ(printable("12345678", 8), "12345678");
-  EXPECT_EQ(printable("123456789", 8), "12345...");
-  EXPECT_EQ(printable("1234\xC3\xBC"
-                      "789",
-                      8),
-            "1234...");
-  EXPECT_EQ(printable("123", 2), "..");
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "mpssm/base/error.h"
 #include "mpssm/io/bytes.h"
-#include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
 
 #include "tests/support/scratch.h"
@@ -44,7 +44,7 @@ std::string frame(std::string_view header, std::string_view data = "") {
   return file.append(header).append(data);
 }
 
-std::string error_of(std::string_view file) {
+std::string safetensors_error(std::string_view file) {
   const Scratch scratch;
   const std::string message =
       message_of([&] { read_safetensors(scratch.put("t.safetensors", file)); });
@@ -109,44 +109,47 @@ TEST(SafeTensors, ReadsAnyOrderAndPadding) {
 }
 
 TEST(SafeTensors, RefusesHeadersThatDoNotFit) {
-  EXPECT_THAT(error_of("short"), HasSubstr("got only 5 bytes"));
-  EXPECT_THAT(error_of(std::string(8, '\xFF') + "{}"), HasSubstr("at most 2 bytes, got 18446744"));
-  EXPECT_THAT(error_of(frame("{}").substr(0, 9)), HasSubstr("at most 1 bytes, got 2"));
-  EXPECT_THAT(error_of(frame("")), HasSubstr("begins with '{'"));
-  EXPECT_THAT(error_of(frame("[]")), HasSubstr("begins with '{'"));
+  EXPECT_THAT(safetensors_error("short"), HasSubstr("got only 5 bytes"));
+  EXPECT_THAT(safetensors_error(std::string(8, '\xFF') + "{}"),
+              HasSubstr("at most 2 bytes, got 18446744"));
+  EXPECT_THAT(safetensors_error(frame("{}").substr(0, 9)), HasSubstr("at most 1 bytes, got 2"));
+  EXPECT_THAT(safetensors_error(frame("")), HasSubstr("begins with '{'"));
+  EXPECT_THAT(safetensors_error(frame("[]")), HasSubstr("begins with '{'"));
 }
 
 TEST(SafeTensors, RefusesBrokenJson) {
   for (const char* header : {"{", "{\"x\"", "{}{}", "{'x':1}", "{\"\xFF\":{}}", "{} \\"}) {
-    EXPECT_THAT(error_of(frame(header)), HasSubstr("expected JSON")) << header;
+    EXPECT_THAT(safetensors_error(frame(header)), HasSubstr("expected JSON")) << header;
   }
 }
 
 TEST(SafeTensors, RefusesNestingBeforeItGrows) {
   std::string deep = "{\"x\":";
   for (int i = 0; i < 1'000'000; ++i) deep += "{\"x\":";
-  EXPECT_THAT(error_of(frame(deep)), HasSubstr("'x': expected 'dtype', 'shape' and"));
+  EXPECT_THAT(safetensors_error(frame(deep)), HasSubstr("'x': expected 'dtype', 'shape' and"));
   const std::string arrays = "{\"x\":{\"shape\":" + std::string(1'000'000, '[');
-  EXPECT_THAT(error_of(frame(arrays)), HasSubstr("got an array"));
+  EXPECT_THAT(safetensors_error(frame(arrays)), HasSubstr("got an array"));
   std::string wide = "{\"x\":{\"shape\":[0";
   for (int i = 0; i < 1'000'000; ++i) wide += ",0";
-  EXPECT_THAT(error_of(frame(wide)), HasSubstr("expected 64 axes, got more"));
+  EXPECT_THAT(safetensors_error(frame(wide)), HasSubstr("expected 64 axes, got more"));
 }
 
 TEST(SafeTensors, RefusesNamesThatRepeat) {
   const std::string x = "\"x\":" + tensor("U8", "[0]", "[0,0]");
-  EXPECT_THAT(error_of(frame("{" + x + "," + x + "}")), HasSubstr("'x': expected each name once"));
-  EXPECT_THAT(error_of(frame("{\"x\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}")),
+  EXPECT_THAT(safetensors_error(frame("{" + x + "," + x + "}")),
+              HasSubstr("'x': expected each name once"));
+  EXPECT_THAT(safetensors_error(frame("{\"x\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}")),
               HasSubstr("each key once, got 'dtype' twice"));
-  EXPECT_THAT(error_of(frame("{\"__metadata__\":{},\"__metadata__\":{}}")), HasSubstr("each name"));
-  EXPECT_THAT(error_of(frame("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}")),
+  EXPECT_THAT(safetensors_error(frame("{\"__metadata__\":{},\"__metadata__\":{}}")),
+              HasSubstr("each name"));
+  EXPECT_THAT(safetensors_error(frame("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}")),
               HasSubstr("'a' twice"));
 }
 
 TEST(SafeTensors, RefusesMetadataOtherThanStrings) {
   for (const char* value : {"\"x\"", "[]", "1", "null", "{\"a\":1}", "{\"a\":{}}",
                             "{\"a\":[\"b\"]}", "{\"a\":null}", "{\"a\":true}"}) {
-    EXPECT_THAT(error_of(frame("{\"__metadata__\":" + std::string(value) + "}")),
+    EXPECT_THAT(safetensors_error(frame("{\"__metadata__\":" + std::string(value) + "}")),
                 HasSubstr("'__metadata__': expected"))
         << value;
   }
@@ -154,7 +157,7 @@ TEST(SafeTensors, RefusesMetadataOtherThanStrings) {
 
 TEST(SafeTensors, RefusesTensorsOfWrongType) {
   const auto error = [](const std::string& value) {
-    return error_of(frame("{\"x\":" + value + "}"));
+    return safetensors_error(frame("{\"x\":" + value + "}"));
   };
   EXPECT_THAT(error("5"), HasSubstr("'x': expected an object, got a number"));
   EXPECT_THAT(error("{}"), HasSubstr("'x': expected 'dtype', got none"));
@@ -172,7 +175,7 @@ TEST(SafeTensors, RefusesTensorsOfWrongType) {
 
 TEST(SafeTensors, RefusesOffsetsThatLie) {
   const auto error = [](const std::string& tensors, std::string_view data) {
-    return error_of(frame("{" + tensors + "}", data));
+    return safetensors_error(frame("{" + tensors + "}", data));
   };
   const std::string x = "\"x\":";
   const std::string y = ",\"y\":";

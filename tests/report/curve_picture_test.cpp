@@ -26,6 +26,8 @@ using testing::corners;
 using testing::Element;
 using testing::expect_inside;
 using ::testing::HasSubstr;
+using testing::kInfinity;
+using testing::kNan;
 using ::testing::Not;
 using testing::parse;
 using testing::Places;
@@ -33,7 +35,7 @@ using ::testing::StrEq;
 using testing::texts;
 using ::testing::ThrowsMessage;
 
-std::vector<Element> draw(const CurvePicture& picture) {
+std::vector<Element> draw_curve(const CurvePicture& picture) {
   std::vector<Element> elements = parse(curve_svg(picture));
   expect_inside(elements);
   return elements;
@@ -55,9 +57,6 @@ std::vector<Places> lines(const std::vector<Element>& elements, const std::strin
   return out;
 }
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 CurvePicture picture_of(std::vector<double> x, std::vector<double> y) {
   return {"title", "x", "y", {{"a", std::move(x), std::move(y)}}};
 }
@@ -68,7 +67,7 @@ TEST(CurvePicture, MonotoneDataGivesMonotonePixels) {
       CurvePicture picture = picture_of({1e-3, 0.5, 3, 40, 500}, {1e-12, 1e-9, 0.1, 3, 700});
       picture.log_x = log_x;
       picture.log_y = log_y;
-      const std::vector<Places> drawn = lines(draw(picture), kFirst);
+      const std::vector<Places> drawn = lines(draw_curve(picture), kFirst);
       ASSERT_EQ(drawn.size(), 1u);
       ASSERT_EQ(drawn[0].size(), 5u);
       for (int i = 1; i < 5; ++i) {
@@ -84,7 +83,7 @@ TEST(CurvePicture, MonotoneDataGivesMonotonePixels) {
 TEST(CurvePicture, EqualStepsOfTheAxisAreEqualInPixels) {
   CurvePicture picture = picture_of({0, 1, 2, 3}, {1, 10, 100, 1000});
   picture.log_y = true;
-  const Places line = lines(draw(picture), kFirst).at(0);
+  const Places line = lines(draw_curve(picture), kFirst).at(0);
   for (int i = 1; i < 4; ++i) {
     EXPECT_NEAR(line[i].first - line[i - 1].first, (line[3].first - line[0].first) / 3, 0.2);
     EXPECT_NEAR(line[i].second - line[i - 1].second, (line[3].second - line[0].second) / 3, 0.2);
@@ -93,7 +92,7 @@ TEST(CurvePicture, EqualStepsOfTheAxisAreEqualInPixels) {
 
 // Which point of the plot a tick label stands at, against the axis through two points of the curve.
 TEST(CurvePicture, TicksStandAtTheirValues) {
-  const std::vector<Element> elements = draw(picture_of({0, 10}, {-3, 4}));
+  const std::vector<Element> elements = draw_curve(picture_of({0, 10}, {-3, 4}));
   const Places line = lines(elements, kFirst).at(0);
   int found = 0;
   for (const Element& element : elements) {
@@ -113,7 +112,7 @@ TEST(CurvePicture, LabelsPowersOfTenWithASuperscript) {
   picture.log_y = true;
   const std::string svg = curve_svg(picture);
   EXPECT_THAT(svg, HasSubstr(">10<tspan dy=\"-.45em\" font-size=\".75em\">\u221210</tspan>"));
-  EXPECT_THAT(texts(draw(picture)), Contains("1"));
+  EXPECT_THAT(texts(draw_curve(picture)), Contains("1"));
   EXPECT_THAT(curve_svg(picture_of({0, 1}, {0, 5e9})), HasSubstr(">4\u00d710<tspan"));
 }
 
@@ -124,7 +123,7 @@ TEST(CurvePicture, HasAFewTicksOnEveryAxis) {
         SCOPED_TRACE(std::to_string(low) + " + " + std::to_string(length));
         CurvePicture picture = picture_of({low, low + length}, {low, low + length});
         picture.log_x = picture.log_y = log;
-        const std::vector<std::string> labels = texts(draw(picture));
+        const std::vector<std::string> labels = texts(draw_curve(picture));
         EXPECT_GE(labels.size(), 4u + 2 + 2);  // title, axis labels, legend, two ticks an axis
         EXPECT_LE(labels.size(), 4u + 2 * 14);
       }
@@ -135,7 +134,7 @@ TEST(CurvePicture, HasAFewTicksOnEveryAxis) {
 TEST(CurvePicture, GapsAreGaps) {
   CurvePicture picture = picture_of({0, 1, 2, 3, 4, 5, 6, 7, 8, kNan},
                                     {5, 4, kNan, 3, kInfinity, 2, 1, -kInfinity, 1, 1});
-  std::vector<Places> drawn = lines(draw(picture), kFirst);
+  std::vector<Places> drawn = lines(draw_curve(picture), kFirst);
   std::multiset<std::size_t> sizes;
   for (const Places& line : drawn) sizes.insert(line.size());
   EXPECT_EQ(sizes, (std::multiset<std::size_t>{2, 2, 2, 2}));  // two lines, two dots
@@ -146,22 +145,22 @@ TEST(CurvePicture, GapsAreGaps) {
 
 TEST(CurvePicture, ValuesWithoutALogarithmAreGaps) {
   CurvePicture picture = picture_of({1, 2, 3, 4, 5}, {1, 0.1, 0, 0.01, 0.001});
-  EXPECT_EQ(lines(draw(picture), kFirst).size(), 1u);
+  EXPECT_EQ(lines(draw_curve(picture), kFirst).size(), 1u);
   picture.log_y = true;
-  EXPECT_EQ(lines(draw(picture), kFirst).size(), 2u);
+  EXPECT_EQ(lines(draw_curve(picture), kFirst).size(), 2u);
   picture.curves[0].x[4] = -5;
   picture.log_x = true;
-  const std::vector<Places> drawn = lines(draw(picture), kFirst);
+  const std::vector<Places> drawn = lines(draw_curve(picture), kFirst);
   ASSERT_EQ(drawn.size(), 2u);
   EXPECT_EQ(drawn[1][0], drawn[1][1]);
 }
 
 // The other half of a gap must not stretch the axis.
 TEST(CurvePicture, GapsDoNotCountForTheAxes) {
-  const Places line = lines(draw(picture_of({0, 1, 2}, {0, 1, 2})), kFirst).at(0);
+  const Places line = lines(draw_curve(picture_of({0, 1, 2}, {0, 1, 2})), kFirst).at(0);
   const std::vector<double> x = {0, 1, 2, kNan, 1e9};
   const std::vector<double> y = {0, 1, 2, 1e9, kNan};
-  EXPECT_EQ(lines(draw(picture_of(x, y)), kFirst).at(0), line);
+  EXPECT_EQ(lines(draw_curve(picture_of(x, y)), kFirst).at(0), line);
 }
 
 TEST(CurvePicture, DrawsAlmostNothing) {
@@ -177,28 +176,28 @@ TEST(CurvePicture, DrawsAlmostNothing) {
       picture.log_x = picture.log_y = log;
       picture.curves[0].markers = true;
       picture.bands = {{"b", x, y, y}};
-      draw(picture);
+      draw_curve(picture);
     }
   }
-  draw({});
-  const Places dot = lines(draw(picture_of({3}, {4})), kFirst).at(0);
+  draw_curve({});
+  const Places dot = lines(draw_curve(picture_of({3}, {4})), kFirst).at(0);
   EXPECT_EQ(dot[0], dot[1]);
 }
 
 TEST(CurvePicture, SaysThatThereIsNothingToDraw) {
   CurvePicture picture{"title", "x", "y", {{"a", {1, 2, 3}, {0, 0, 0}}}};
-  EXPECT_THAT(texts(draw(picture), "text"), Not(Contains(HasSubstr("nothing to draw"))));
+  EXPECT_THAT(texts(draw_curve(picture), "text"), Not(Contains(HasSubstr("nothing to draw"))));
   picture.log_y = true;
-  EXPECT_THAT(texts(draw(picture), "text"),
+  EXPECT_THAT(texts(draw_curve(picture), "text"),
               Contains(StrEq("nothing to draw: no value is above 0")));
   picture.curves[0].y[1] = 1e-9;
-  EXPECT_THAT(texts(draw(picture), "text"), Not(Contains(HasSubstr("nothing to draw"))));
+  EXPECT_THAT(texts(draw_curve(picture), "text"), Not(Contains(HasSubstr("nothing to draw"))));
 }
 
 TEST(CurvePicture, BandsReachFromEdgeToEdge) {
   CurvePicture picture = picture_of({0, 1, 2}, {2, 3, 4});
   picture.bands = {{"a", {0, 1, 2}, {1, 2, 3}, {3, 4, 5}}, {"b", {0, 1}, {2, 2}, {3, 3}}};
-  const std::vector<Element> elements = draw(picture);
+  const std::vector<Element> elements = draw_curve(picture);
   const Places line = lines(elements, kFirst).at(0);
   const Places area = lines(elements, kFirst, "fill").at(0);  // the colour of the curve "a"
   ASSERT_EQ(area.size(), 6u);
@@ -216,7 +215,7 @@ TEST(CurvePicture, BandsWithoutALowerLogarithmReachTheBottom) {
   CurvePicture picture = picture_of({0, 4}, {1, 1});
   picture.log_y = true;
   picture.bands = {{"a", {0, 1, 2, 3, 4}, {0.1, 0, -5, kNan, 0.1}, {10, 10, 10, 10, -1}}};
-  const std::vector<Places> areas = lines(draw(picture), kFirst, "fill");
+  const std::vector<Places> areas = lines(draw_curve(picture), kFirst, "fill");
   ASSERT_EQ(areas.size(), 1u);  // NaN is a gap, and so is an upper edge below the axis
   ASSERT_EQ(areas[0].size(), 6u);
   EXPECT_EQ(areas[0][3].second, areas[0][4].second);
@@ -232,11 +231,11 @@ TEST(CurvePicture, EscapesHostileText) {
   for (const char* never : {"<script", "\x01", "\xff", "\xc3(", "\xed"}) {
     EXPECT_THAT(svg, Not(HasSubstr(never)));
   }
-  draw(picture);
+  draw_curve(picture);
   EXPECT_THAT(curve_svg({"\u00e9 \u2192 \U0001f600", "", ""}),
               HasSubstr("\u00e9 \u2192 \U0001f600"));
-  draw({std::string(5000, 'x'), std::string(5000, 'y'), std::string(5000, 'z')});
-  EXPECT_LT(texts(draw({"", std::string(5000, 'y'), ""})).at(12).size(), 100u);
+  draw_curve({std::string(5000, 'x'), std::string(5000, 'y'), std::string(5000, 'z')});
+  EXPECT_LT(texts(draw_curve({"", std::string(5000, 'y'), ""})).at(12).size(), 100u);
 }
 
 TEST(CurvePicture, StaysCompact) {
@@ -263,7 +262,7 @@ TEST(CurvePicture, StaysCompact) {
   for (const CurvePicture& picture : {ordered, wild, torn}) {
     const std::string svg = curve_svg(picture);
     EXPECT_LT(svg.size(), 100'000u);
-    draw(picture);
+    draw_curve(picture);
   }
 }
 
@@ -276,7 +275,7 @@ TEST(CurvePicture, ThinningKeepsTheLook) {
     curve.y.push_back(std::sin(i * 2e-4) + (i % 7) * 0.1);
   }
   curve.y[30000] = 5.0;  // a single spike must survive
-  const Places line = lines(draw({"", "", "", {curve}}), kFirst).at(0);
+  const Places line = lines(draw_curve({"", "", "", {curve}}), kFirst).at(0);
   EXPECT_LT(line.size(), 7000u);
   const auto top = std::min_element(line.begin(), line.end(),
                                     [](auto a, auto b) { return a.second < b.second; });
@@ -312,7 +311,7 @@ TEST(CurvePicture, TellsCurvesApart) {
   picture.curves[1].style = LineStyle::kDashed;
   picture.curves[2].style = LineStyle::kDotted;
   std::set<std::string> colours, dashes;
-  for (const Element& element : draw(picture)) {
+  for (const Element& element : draw_curve(picture)) {
     if (element.name != "path") continue;
     colours.insert(element.get("stroke"));
     dashes.insert(element.get("stroke-dasharray"));
@@ -324,7 +323,7 @@ TEST(CurvePicture, TellsCurvesApart) {
 TEST(CurvePicture, TheLegendIsRightOfThePlot) {
   CurvePicture picture = picture_of({0, 1}, {0, 1});
   picture.curves.push_back({"", {0, 1}, {1, 0}});
-  const std::vector<Element> elements = draw(picture);
+  const std::vector<Element> elements = draw_curve(picture);
   const Places line = lines(elements, kFirst).at(0);
   int samples = 0;
   for (const Element& element : elements) {
@@ -338,9 +337,9 @@ TEST(CurvePicture, TheLegendIsRightOfThePlot) {
 
 TEST(CurvePicture, DrawsMarkersOnThePoints) {
   CurvePicture picture = picture_of({0, 1, 2}, {0, 1, 0});
-  EXPECT_EQ(lines(draw(picture), kFirst).size(), 1u);
+  EXPECT_EQ(lines(draw_curve(picture), kFirst).size(), 1u);
   picture.curves[0].markers = true;
-  const std::vector<Places> drawn = lines(draw(picture), kFirst);
+  const std::vector<Places> drawn = lines(draw_curve(picture), kFirst);
   ASSERT_EQ(drawn.size(), 4u);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(drawn[i + 1][0], drawn[0][i]);
 }

@@ -26,6 +26,8 @@ using testing::Element;
 using testing::expect_inside;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using testing::kInfinity;
+using testing::kNan;
 using testing::named;
 using ::testing::Not;
 using testing::parse;
@@ -38,14 +40,11 @@ using ::testing::UnorderedElementsAre;
 
 using Edges = std::vector<std::pair<std::int32_t, std::int32_t>>;
 
-std::vector<Element> draw(const GraphPicture& picture) {
+std::vector<Element> draw_graph(const GraphPicture& picture) {
   std::vector<Element> elements = parse(graph_svg(picture));
   expect_inside(elements);
   return elements;
 }
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const std::vector<Point> kSquare = {{0, 0}, {2, 0}, {2, 2}, {0, 2}};
 const Edges kRing = {{0, 1}, {1, 2}, {2, 3}, {3, 0}};
@@ -54,7 +53,7 @@ const std::vector<double> kValues = {0.0, 1.0, 2.0, 3.0};
 GraphPicture square() { return {"title", "value", kRing, kSquare, kValues}; }
 
 TEST(GraphPicture, KeepsShapeAndDirections) {
-  const std::vector<Element> nodes = named(draw(square()), "circle");
+  const std::vector<Element> nodes = named(draw_graph(square()), "circle");
   ASSERT_EQ(nodes.size(), 4u);
   const double side = nodes[1].at("cx") - nodes[0].at("cx");
   EXPECT_GT(side, 300);
@@ -75,7 +74,7 @@ TEST(GraphPicture, EdgesJoinTheirNodes) {
   GraphPicture picture = square();
   const Edges edges = {{0, 2}, {1, 1}, {3, 1}};  // a loop has no line
   picture.edges = edges;
-  const std::vector<Element> elements = draw(picture);
+  const std::vector<Element> elements = draw_graph(picture);
   const std::vector<Element> nodes = named(elements, "circle");
   const std::vector<Element> paths = named(elements, "path");
   ASSERT_EQ(paths.size(), 1u);
@@ -94,25 +93,26 @@ TEST(GraphPicture, EdgesJoinTheirNodes) {
 TEST(GraphPicture, ColoursTellTheValues) {
   GraphPicture picture = square();
   std::vector<std::string> fills;
-  for (const Element& node : named(draw(picture), "circle")) fills.push_back(node.get("fill"));
+  for (const Element& node : named(draw_graph(picture), "circle"))
+    fills.push_back(node.get("fill"));
   EXPECT_EQ(std::set<std::string>(fills.begin(), fills.end()).size(), 4u);
   EXPECT_EQ(fills.front(), "#faf3e5");
   EXPECT_EQ(fills.back(), "#1d162a");
   const std::vector<double> special = {0.0, kNan, 1.0, 10.0};
   picture.value = special;
   picture.log_scale = true;
-  EXPECT_THAT(texts(draw(picture), "text"), IsSupersetOf({"zero", "not finite", "value"}));
+  EXPECT_THAT(texts(draw_graph(picture), "text"), IsSupersetOf({"zero", "not finite", "value"}));
   const std::vector<double> logarithmic = {1.0, 1e3, 1e6, 1e9};
   picture.value = logarithmic;
   std::vector<std::string> same;
-  for (const Element& node : named(draw(picture), "circle")) same.push_back(node.get("fill"));
+  for (const Element& node : named(draw_graph(picture), "circle")) same.push_back(node.get("fill"));
   EXPECT_EQ(same, fills);
 }
 
 TEST(GraphPicture, MarksNodesWithARing) {
   GraphPicture picture = square();
   picture.marked = {2};
-  const std::vector<Element> circles = named(draw(picture), "circle");
+  const std::vector<Element> circles = named(draw_graph(picture), "circle");
   ASSERT_EQ(circles.size(), 5u);
   const Element& node = circles[3];  // on top of the others
   const Element& ring = circles[4];
@@ -127,11 +127,11 @@ TEST(GraphPicture, LabelsAreTooltipsAndTextAtMarkedNodes) {
   GraphPicture picture = square();
   picture.label = {"zeroth", "first", "", "third"};
   picture.marked = {3};
-  const std::vector<Element> elements = draw(picture);
+  const std::vector<Element> elements = draw_graph(picture);
   EXPECT_THAT(texts(elements, "title"), UnorderedElementsAre("title", "zeroth", "first", "third"));
   EXPECT_THAT(texts(elements, "text"), AllOf(Contains("third"), Not(Contains("first"))));
   picture.label.clear();
-  EXPECT_THAT(texts(draw(picture), "title"), SizeIs(1));
+  EXPECT_THAT(texts(draw_graph(picture), "title"), SizeIs(1));
 }
 
 TEST(GraphPicture, LabelsOfNeighboursDoNotOverlap) {
@@ -141,7 +141,7 @@ TEST(GraphPicture, LabelsOfNeighboursDoNotOverlap) {
   picture.label = {"label a", "label b", "label c", "label d"};
   picture.marked = {0, 1, 2, 3};
   std::vector<Element> labels;
-  for (const Element& text : named(draw(picture), "text")) {
+  for (const Element& text : named(draw_graph(picture), "text")) {
     if (text.text.starts_with("label")) labels.push_back(text);
   }
   ASSERT_EQ(labels.size(), 4u);
@@ -161,7 +161,7 @@ TEST(GraphPicture, LabelsHideNoNodesWhereThereIsRoom) {
   const std::vector<double> value(position.size(), 1.0);
   GraphPicture picture{"", "", {}, position, value, {24}};
   picture.label.assign(position.size(), "label");
-  const std::vector<Element> elements = draw(picture);
+  const std::vector<Element> elements = draw_graph(picture);
   for (const Element& text : named(elements, "text")) {
     if (text.text != "label") continue;
     for (const Element& node : named(elements, "circle")) {
@@ -179,7 +179,7 @@ TEST(GraphPicture, ManyNodesAreSmall) {
     std::vector<Point> position(size);
     for (int i = 0; i < size; ++i) position[i] = {1.0 * (i % 37), i / 37.0};
     const std::vector<double> value(size, 1.0);
-    const std::vector<Element> nodes = named(draw({"", "", {}, position, value}), "circle");
+    const std::vector<Element> nodes = named(draw_graph({"", "", {}, position, value}), "circle");
     ASSERT_EQ(nodes.size(), static_cast<std::size_t>(size));
     EXPECT_LE(nodes[0].at("r"), last);
     EXPECT_GE(nodes[0].at("r"), 2.0);
@@ -189,7 +189,7 @@ TEST(GraphPicture, ManyNodesAreSmall) {
 
 TEST(GraphPicture, DrawsAwkwardGraphs) {
   const double huge = std::numeric_limits<double>::max();
-  draw({});
+  draw_graph({});
   for (const std::vector<Point>& position : {std::vector<Point>{{3, 4}},
                                              {{3, 4}, {3, 4}},
                                              {{0, 0}, {0, 1}},
@@ -204,9 +204,9 @@ TEST(GraphPicture, DrawsAwkwardGraphs) {
       picture.marked.push_back(static_cast<std::int32_t>(i));
       picture.label.push_back(std::string(i == 0 ? 1000 : 0, 'x'));
     }
-    draw(picture);
+    draw_graph(picture);
     picture.log_scale = true;
-    draw(picture);
+    draw_graph(picture);
   }
 }
 
@@ -216,7 +216,7 @@ TEST(GraphPicture, EscapesHostileText) {
   picture.title = picture.value_label = hostile;
   picture.label.assign(4, hostile);
   picture.marked = {0, 1};
-  draw(picture);
+  draw_graph(picture);
   const std::string svg = graph_svg(picture);
   EXPECT_THAT(svg, HasSubstr("&lt;/title&gt;&lt;script&gt;  &amp; &quot; "));
   EXPECT_THAT(svg, AllOf(Not(HasSubstr("<script")), Not(HasSubstr("\xfe"))));

@@ -29,6 +29,8 @@ using testing::Element;
 using testing::expect_inside;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using testing::kInfinity;
+using testing::kNan;
 using ::testing::Not;
 using testing::parse;
 using testing::Places;
@@ -36,7 +38,7 @@ using ::testing::StrEq;
 using testing::texts;
 using ::testing::ThrowsMessage;
 
-std::vector<Element> draw(const HeatMap& map) {
+std::vector<Element> draw_map(const HeatMap& map) {
   std::vector<Element> elements = parse(heat_map_svg(map));
   expect_inside(elements);
   return elements;
@@ -65,7 +67,7 @@ std::vector<std::string> cells(const std::vector<Element>& elements, std::size_t
 std::vector<std::string> cells(const std::vector<double>& values, std::int64_t columns, bool log) {
   const std::int64_t rows = static_cast<std::int64_t>(values.size()) / columns;
   const HeatMap map{"title", "row", "column", "value", rows, columns, values, log};
-  return cells(draw(map), static_cast<std::size_t>(columns));
+  return cells(draw_map(map), static_cast<std::size_t>(columns));
 }
 
 int darkness(const std::string& colour) {
@@ -73,9 +75,6 @@ int darkness(const std::string& colour) {
   for (int i = 1; i < 7; i += 2) sum += 255 - std::stoi(colour.substr(i, 2), nullptr, 16);
   return sum;
 }
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<double> random_values(std::size_t size) {
   std::mt19937 generator(static_cast<unsigned>(size));
@@ -136,7 +135,7 @@ TEST(HeatMap, AveragesLargeMatrices) {
     EXPECT_LE(*most - *least, 1.0);
     for (std::size_t bin = 0; bin < sum.size(); ++bin) sum[bin] /= count[bin];
     const HeatMap map{"", "", "", "", rows, columns, values, false};
-    const std::vector<std::string> got = cells(draw(map), bin_columns);
+    const std::vector<std::string> got = cells(draw_map(map), bin_columns);
     const std::vector<std::string> want = cells(sum, bin_columns, false);
     int different = 0;  // rounding at the border of two colours
     for (std::size_t bin = 0; bin < sum.size(); ++bin) different += got[bin] != want[bin] ? 1 : 0;
@@ -147,7 +146,7 @@ TEST(HeatMap, AveragesLargeMatrices) {
 TEST(HeatMap, SaysThatItAverages) {
   const auto texts_of = [](std::int64_t rows, std::int64_t columns) {
     const std::vector<double> values(static_cast<std::size_t>(rows * columns), 1.0);
-    return texts(draw({"title", "row", "column", "value", rows, columns, values}), "text");
+    return texts(draw_map({"title", "row", "column", "value", rows, columns, values}), "text");
   };
   EXPECT_THAT(texts_of(kMaxHeatMapBins, 5), Not(Contains(HasSubstr("mean"))));
   EXPECT_THAT(texts_of(2 * kMaxHeatMapBins, 5),
@@ -163,7 +162,7 @@ TEST(HeatMap, LongTitlesAreBrokenNotCut) {
   const std::vector<double> values(4, 1.0);
   std::string joined;
   for (const std::string& line :
-       texts(draw({title, "row", "column", "value", 2, 2, values}), "text")) {
+       texts(draw_map({title, "row", "column", "value", 2, 2, values}), "text")) {
     if (title.find(line) != std::string::npos) joined += (joined.empty() ? "" : " ") + line;
     if (joined == title) break;
   }
@@ -174,14 +173,14 @@ TEST(HeatMap, OneValueThatIsNotFiniteSpoilsItsBin) {
   std::vector<double> values(256 * 256, 1.0);
   values[3 * 256 + 255] = kNan;
   const HeatMap map{"", "", "", "", 256, 256, values, false};
-  const std::vector<std::string> got = cells(draw(map), 128);
+  const std::vector<std::string> got = cells(draw_map(map), 128);
   EXPECT_EQ(std::count(got.begin(), got.end(), got[0]), 128 * 128 - 1);
   EXPECT_NE(got[128 + 127], got[0]);
 }
 
 TEST(HeatMap, NamesTheColoursOfSpecialValues) {
   const auto draw_row = [](const std::vector<double>& values, bool log) {
-    return draw({"", "", "", "", 1, static_cast<std::int64_t>(values.size()), values, log});
+    return draw_map({"", "", "", "", 1, static_cast<std::int64_t>(values.size()), values, log});
   };
   const std::vector<double> all = {0.0, -1.0, kNan, kInfinity, -kInfinity, 1.0, 2.0, 1e-3};
   const std::vector<std::string> got = cells(draw_row(all, true), all.size());
@@ -206,7 +205,7 @@ TEST(HeatMap, NamesTheColoursOfSpecialValues) {
 TEST(HeatMap, TheBarIsTheScale) {
   // The bar is a group of its own, its ticks stand between its ends in the order of the values.
   const std::vector<double> values = {0.0, 10.0};
-  const std::vector<Element> elements = draw({"", "", "", "", 1, 2, values, false});
+  const std::vector<Element> elements = draw_map({"", "", "", "", 1, 2, values, false});
   std::vector<std::pair<double, double>> ticks;  // y, value
   for (const Element& element : elements) {
     if (element.name == "text" && element.get("text-anchor").empty() && !element.text.empty()) {
@@ -251,7 +250,7 @@ TEST(HeatMap, EscapesHostileText) {
   const std::string hostile = "</text><script>\x02 & \"\xff";
   const std::vector<double> values = {1.0};
   const HeatMap map{hostile, hostile, hostile, hostile, 1, 1, values, false};
-  draw(map);
+  draw_map(map);
   const std::string svg = heat_map_svg(map);
   EXPECT_THAT(svg, HasSubstr("&lt;/text&gt;&lt;script&gt;  &amp; &quot; "));
   EXPECT_THAT(svg, AllOf(Not(HasSubstr("<script")), Not(HasSubstr("\xff"))));

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/analysis/model_question.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "mpssm/analysis/deep_limit.h"
+#include "mpssm/analysis/influence.h"
+#include "mpssm/analysis/state_norms.h"
+#include "mpssm/analysis/walk.h"
+#include "mpssm/nn/model.h"
+
+namespace mpssm::analysis {
+namespace {
+
+/// Null if the network is no MP-SSM.
+const nn::ModelImpl* recurrent(const nn::GraphModule& network) {
+  return dynamic_cast<const nn::ModelImpl*>(&network);
+}
+
+at::Tensor jacobian_of(const ModelQuestion& question, std::int64_t target) {
+  return output_jacobian(question.network, question.x, question.gso,
+                         question.predicts_graphs ? 0 : target);
+}
+
+std::vector<BlockAnswer> answer_blocks(const ModelQuestion& question) {
+  const nn::ModelImpl* model = recurrent(question.network);
+  if (model == nullptr) return {};
+  const bool is_static = model->options().mode == nn::Mode::kStatic;
+  const std::int64_t hops = is_static ? model->options().hops : question.num_steps - 1;
+  std::vector<BlockAnswer> answers;
+  for (const nn::Block& block : model->blocks()) {
+    const at::Tensor w = block->w_state->forward().detach();
+    const StateReach reach = state_reach(w, hops);
+    answers.push_back({.hops = hops,
+                       .radius = reach.radius,
+                       .norm_at_hops = power_norms(w, std::vector<std::int64_t>{hops})[0],
+                       .mean_hop = reach.mean_hop,
+                       .forgets_after = reach.forgets_after,
+                       .norms = power_norms(w, question.taus)});
+  }
+  return answers;
+}
+
+ModelPairAnswer answer_model_pair(const ModelQuestion& question,
+                                  std::span<const BlockAnswer> blocks) {
+  const at::Tensor jacobian =
+      pair_jacobian(jacobian_of(question, question.target), question.source);
+  ModelPairAnswer answer{.end_to_end = {.spectral_norm = spectral_norm(jacobian),
+                                        .l1 = jacobian.abs().sum().item<double>(),
+                                        .outputs = jacobian.size(0),
+                                        .inputs = jacobian.size(1)},
+                         .block = question.block};
+  if (blocks.empty()) return answer;
+  answer.value = pair_profile(question.gso, question.source, question.target, question.taus);
+  const std::vector<double>& norms = blocks[question.block - 1].norms;
+  for (std::size_t t = 0; t < answer.value.size(); ++t) {
+    answer.value[t] = std::abs(answer.value[t]) * norms[t];
+  }
+  if (question.gso.kind() == graph::GsoKind::kSymNormalized &&
+      why_no_deep_limit(question.graph).empty()) {
+    const DeepLimit limit(question.graph);
+    answer.limit = limit.limit(question.target, question.source);
+    if (question.lambda_star) answer.lambda_star = limit.lambda_star(question.source);
+  }
+  return answer;
+}
+
+Dependence answer_dependence(const ModelQuestion& question, std::span<const std::int64_t> targets,
+                             const BlockProgress& progress) {
+  Dependence answer{.run = question.run};
+  const auto count = static_cast<double>(targets.size());
+  for (const std::int64_t target : targets) {
+    Influence influence = influence_of(jacobian_of(question, target), question.gso, target);
+    const double total = std::accumulate(influence.of_hop.begin(), influence.of_hop.end(), 0.0);
+    answer.share_of_hop.resize(std::max(answer.share_of_hop.size(), influence.of_hop.size()));
+    for (std::size_t hop = 0; total > 0.0 && hop < influence.of_hop.size(); ++hop) {
+      answer.share_of_hop[hop] += influence.of_hop[hop] / total / count;
+    }
+    answer.mean_hop += influence.mean_hop / count;
+    std::vector<std::int64_t> top = most_influential(influence.of_node, question.top);
+    answer.predictions.push_back({target, std::move(influence), std::move(top)});
+    if (progress) progress(static_cast<double>(answer.predictions.size()) / count);
+  }
+  return answer;
+}
+
+GraphPrediction answer_graph_prediction(const ModelQuestion& question) {
+  GraphPrediction answer{.of_node = influence_of_nodes(jacobian_of(question, 0))};
+  answer.top = most_influential(answer.of_node, question.top);
+  return answer;
+}
+
+}  // namespace
+
+std::int64_t num_blocks(const nn::GraphModule& network) {
+  const nn::ModelImpl* model = recurrent(network);
+  return model == nullptr ? 0 : std::ssize(model->blocks());
+}
+
+ModelAnswer answer(const ModelQuestion& question, const Stages& stages) {
+  ModelAnswer answer{.run = question.run,
+                     .taus = question.taus,
+                     .source = question.source,
+                     .target = question.target,
+                     .nodes = question.gso.num_nodes(),
+                     .blocks = answer_blocks(question)};
+  if (question.source >= 0) answer.pair = answer_model_pair(question, answer.blocks);
+  if (question.predicts_graphs) answer.whole = answer_graph_prediction(question);
+  if (question.targets.empty()) return answer;
+  for (const ModelQuestion* asked : {&question, question.compare}) {
+    if (asked == nullptr) continue;
+    answer.runs.push_back(answer_dependence(
+        *asked, question.targets, stages ? stages("Jacobians of " + asked->run) : BlockProgress()));
+  }
+  return answer;
+}
+
+}  // namespace mpssm::analysis
