@@ -2,13 +2,15 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <fmt/core.h>
 #include <string>
 
-#include "mpssm/data/registry.h"
+#include "mpssm/base/error.h"
+#include "mpssm/base/machine.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/io/csv.h"
-#include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
-#include "mpssm/ops/usable_cores.h"
+#include "mpssm/train/preset.h"
 
 #include "cli/verbs.h"
 
@@ -33,18 +35,8 @@ void add_config_options(CLI::App& verb, ConfigOptions& options) {
       ->check(at_least(0));
 }
 
-std::string preset_name(const std::string& dataset) {
-  const std::string name = dataset.substr(0, dataset.find(':'));
-  const data::DatasetInfo* info = data::find_dataset(name);
-  return train::preset(name) == nullptr && info != nullptr ? info->family : name;
-}
-
 train::Config make_config(const ConfigOptions& options) {
-  train::Config config;
-  const std::string recipe = preset_name(options.dataset);
-  if (const char* preset = train::preset(recipe)) {
-    train::apply_toml(config, preset, "configs/" + recipe + ".toml");
-  }
+  train::Config config = train::preset_config(options.dataset);
   for (const std::string& file : options.files) {
     constexpr std::int64_t kMaxConfigBytes = 1 << 20;
     train::apply_toml(config, io::read_file(file, kMaxConfigBytes), file);
@@ -52,7 +44,7 @@ train::Config make_config(const ConfigOptions& options) {
   if (!options.dataset.empty()) config.data.name = options.dataset;
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
   if (config.data.name.empty()) {
-    throw io::InputError(
+    throw base::Error(
         "no dataset: give a name (mpssm data list) or a path, or data.name in a config");
   }
   train::check(config);
@@ -63,8 +55,8 @@ CLI::Validator at_least(std::int64_t least) {
   const auto check = [least](const std::string& text) -> std::string {
     const auto number = io::to_integer(text);
     if (number && *number >= least) return {};
-    return "expected a whole number of " + std::to_string(least) + " or more, got '" +
-           io::printable(text) + "'";
+    return fmt::format("expected a whole number of {} or more, got '{}'", least,
+                       base::printable(text));
   };
   return CLI::Validator(check, "");
 }
@@ -72,22 +64,22 @@ CLI::Validator at_least(std::int64_t least) {
 CLI::Validator thread_count() {
   const auto check = [](const std::string& text) -> std::string {
     const auto number = io::to_integer(text);
-    const std::int64_t most = ops::max_threads();
+    const std::int64_t most = base::max_threads();
     if (number && *number >= 0 && *number <= most) return {};
     if (!number || *number < 0) {
-      return "expected a whole number of 0 or more, got '" + io::printable(text) + "'";
+      return "expected a whole number of 0 or more, got '" + base::printable(text) + "'";
     }
-    return "expected at most " + std::to_string(most) +
-           " threads (64 for each core that the program may use), got '" + io::printable(text) +
-           "'";
+    return fmt::format(
+        "expected at most {} threads (64 for each core that the program may use), got '{}'", most,
+        base::printable(text));
   };
   return CLI::Validator(check, "");
 }
 
 std::vector<std::int64_t> parse_list(const std::string& option, const std::string& list) {
   const auto fail = [&] {
-    throw io::InputError(option + ": expected numbers like 0,2,5 or 0-9, got '" +
-                         io::printable(list) + "'");
+    throw base::Error(
+        option, fmt::format("expected numbers like 0,2,5 or 0-9, got '{}'", base::printable(list)));
   };
   std::vector<std::int64_t> values;
   std::size_t begin = 0;

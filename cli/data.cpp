@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
-#include "mpssm/io/error.h"
+#include "mpssm/io/file.h"
 #include "mpssm/io/json_text.h"
 
 #include "cli/terminal.h"
@@ -87,7 +90,7 @@ void describe(const data::NodeData& data, Rows& rows) {
   rows.push_back({"splits", count(static_cast<std::int64_t>(data.splits.size()))});
   if (data.splits.empty()) return;
   for (const data::Part part : {data::Part::kTrain, data::Part::kVal, data::Part::kTest}) {
-    rows.push_back({std::string(data::to_string(part)) + " (split 0)",
+    rows.push_back({fmt::format("{} (split 0)", data::to_string(part)),
                     count(std::count(data.splits[0].begin(), data.splits[0].end(), part))});
   }
 }
@@ -97,7 +100,8 @@ void describe(const data::GraphsData& data, Rows& rows) {
   rows.push_back({"nodes", count(data.node_ptr.back())});
   rows.push_back({"edge entries", count(data.edge_ptr.back())});
   rows.push_back({"targets", count(data.target.columns)});
-  if (data.label_scale != 1.0) rows.push_back({"label scale", text("%.6g", data.label_scale)});
+  if (data.label_scale != 1.0)
+    rows.push_back({"label scale", fmt::format("{:.6g}", data.label_scale)});
   for (const data::Part part : {data::Part::kTrain, data::Part::kVal, data::Part::kTest}) {
     rows.push_back({std::string(data::to_string(part)),
                     count(std::count(data.part.begin(), data.part.end(), part))});
@@ -139,9 +143,10 @@ int info(const Options& options) {
 int write(const Options& options) {
   const data::Dataset dataset = data::load(options.name, load_options(options));
   if (std::holds_alternative<data::SeriesData>(dataset.content)) {
-    throw io::InputError(options.name + ": a series is used as it is, there is nothing to import");
+    throw base::Error(options.name + ": a series is used as it is, there is nothing to import");
   }
   for (const std::string& note : dataset.notes) say("note: " + note);
+  io::check_replaceable(options.out, "PK", "a dataset (.npz)");
   data::save_npz(options.out, dataset);
   say("wrote " + options.out);
   return 0;
@@ -149,8 +154,8 @@ int write(const Options& options) {
 
 int make(const Options& options) {
   if (options.name.find(':') == std::string::npos && options.name != "board") {
-    throw io::InputError("data make: expected board[:RxC] or properties:TASK[:N], got '" +
-                         io::printable(options.name) + "'");
+    throw base::Error("data make: expected board[:RxC] or properties:TASK[:N], got '" +
+                      base::printable(options.name) + "'");
   }
   return write(options);
 }

@@ -3,13 +3,14 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
 #include "mpssm/io/json_text.h"
 #include "mpssm/ops/runtime.h"
-#include "mpssm/train/experiment.h"
+#include "mpssm/run/experiment.h"
 
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -37,20 +38,20 @@ learned, under the heading "labelled": nodes of the training may be among them.)
 
 int run(const Options& options) {
   ops::set_process_threads(0);
-  const train::Experiment experiment =
-      train::reopen(options.run, {.data_dir = options.data_dir, .new_data = options.data.chosen()});
+  const run::Experiment experiment =
+      run::reopen(options.run, {.data_dir = options.data_dir, .new_data = options.data.chosen()});
   for (const std::string& note : experiment.dataset->notes) say("note: " + note);
   const bool is_new = experiment.dataset->is_new;
   if (is_new && !options.part.empty()) {
-    throw io::InputError("--part: data that the model was not trained on have no parts");
+    throw base::Error("--part: data that the model was not trained on have no parts");
   }
   const std::string part_name = is_new ? "labelled" : options.part.empty() ? "test" : options.part;
   const data::Part part = part_name == "train" ? data::Part::kTrain
                           : part_name == "val" ? data::Part::kVal
                                                : data::Part::kTest;
-  const train::Metrics metrics = train::evaluate(experiment, part);
+  const task::Metrics metrics = run::evaluate(experiment, part);
   std::vector<std::vector<std::string>> rows = {{"metric", part_name}};
-  for (const auto& [name, value] : metrics) rows.push_back({name, text("%.4f", value)});
+  for (const auto& [name, value] : metrics) rows.push_back({name, fmt::format("{:.4f}", value)});
   print(experiment.dataset->name + ": " + experiment.dataset->protocol);
   print(table(rows));
   if (options.json) {

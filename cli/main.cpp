@@ -5,11 +5,13 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <fmt/core.h>
 #include <malloc.h>
 #include <string>
 #include <vector>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/printable.h"
+#include "mpssm/base/utf8.h"
 #include "mpssm/version.h"
 
 #include "cli/terminal.h"
@@ -41,13 +43,13 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
   const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   const std::string unknown = is_missing && !rest.empty() ? "unknown '" + rest[0] + "'; " : "";
-  return mpssm::io::printable(unknown + error.what(), kMaxLength);
+  return mpssm::base::printable(unknown + error.what(), kMaxLength);
 }
 
 int run(int argc, char** argv) {
   CLI::App app("Message-passing state-space models on graphs", "mpssm");
   app.footer(kExamples);
-  app.set_version_flag("--version", std::string("mpssm ") + mpssm::kVersion);
+  app.set_version_flag("--version", fmt::format("mpssm {}", mpssm::kVersion));
   app.require_subcommand(1);
   mpssm::cli::Action action;
   mpssm::cli::add_data(app, action);
@@ -59,8 +61,8 @@ int run(int argc, char** argv) {
   mpssm::cli::add_reproduce(app, action);
   // Paths and names go into records and models, which are UTF-8: said now, not after the work.
   for (int i = 1; i < argc; ++i) {
-    if (mpssm::io::is_utf8(argv[i])) continue;
-    mpssm::cli::say("mpssm: expected arguments in UTF-8, got '" + mpssm::io::printable(argv[i]) +
+    if (mpssm::base::is_utf8(argv[i])) continue;
+    mpssm::cli::say("mpssm: expected arguments in UTF-8, got '" + mpssm::base::printable(argv[i]) +
                     "'; rename the file or folder");
     return 2;
   }

@@ -4,15 +4,14 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
 #include "mpssm/io/file.h"
 #include "mpssm/ops/runtime.h"
-#include "mpssm/train/experiment.h"
+#include "mpssm/run/experiment.h"
 
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -35,28 +34,17 @@ Examples:
 
 One line per node (or graph, or node and steps ahead), with id and probabilities.)";
 
-/// Predictions may replace earlier ones, nothing else: a typing error must not cost a table.
-void check_replaceable(const std::string& path, std::string_view new_content) {
-  std::ifstream file(path);
-  std::string line;
-  if (!file || !std::getline(file, line)) return;
-  if (line == new_content.substr(0, new_content.find('\n'))) return;
-  throw io::InputError(path +
-                       ": is there already and holds no such predictions (its first line is '" +
-                       io::printable(line, 60) + "'); choose another --out");
-}
-
 int run(const Options& options) {
   ops::set_process_threads(0);
-  const train::Experiment experiment = train::reopen(
+  const run::Experiment experiment = run::reopen(
       options.run,
       {.data_dir = options.data_dir, .new_data = options.data.chosen(), .skip_new_classes = true});
   for (const std::string& note : experiment.dataset->notes) say("note: " + note);
-  const auto produce = [&](const io::Sink& sink) { train::write_predictions(experiment, sink); };
+  const auto produce = [&](const io::Sink& sink) { run::write_predictions(experiment, sink); };
   if (options.out.empty() || options.out == "-") {
     produce([](std::string_view piece) {
       if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size()) {
-        throw io::InputError("cannot write to stdout");
+        throw base::Error("cannot write to stdout");
       }
     });
     return 0;
@@ -64,7 +52,10 @@ int run(const Options& options) {
   io::write_file(options.out, [&](const io::Sink& sink) {
     bool is_first = true;
     produce([&](std::string_view piece) {
-      if (std::exchange(is_first, false)) check_replaceable(options.out, piece);
+      if (std::exchange(is_first, false)) {
+        io::check_replaceable(options.out, piece.substr(0, piece.find('\n') + 1),
+                              "predictions of this model");
+      }
       sink(piece);
     });
   });

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: MIT
 // mpssm sensitivity: how much of one node reaches another, on a graph or in a trained model.
-#include "cli/sensitivity.h"
-
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <fmt/core.h>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <tuple>
 #include <utility>
 
+#include "mpssm/analysis/graph_question.h"
+#include "mpssm/analysis/model_question.h"
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/graph/named.h"
-#include "mpssm/io/csv.h"
-#include "mpssm/io/error.h"
-#include "mpssm/io/json_text.h"
+#include "mpssm/io/file.h"
+#include "mpssm/io/number_list.h"
 #include "mpssm/ops/runtime.h"
+#include "mpssm/report/graph_answer.h"
+#include "mpssm/report/model_answer.h"
+#include "mpssm/run/open_run.h"
 
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -23,10 +30,20 @@
 namespace mpssm::cli {
 namespace {
 
-namespace fs = std::filesystem;
+using report::PictureKind;
+using report::shown;
 
-constexpr std::int64_t kMaxTau = 10'000'000;
-constexpr std::int64_t kMaxTaus = 100'000;
+struct SensitivityOptions {
+  std::string what, make;           ///< graph or run, or a family
+  std::string source, target, tau;  ///< empty: none, the usual ones
+  std::string compare, plot, picture;
+  std::string gso = "sym_normalized", by = "value";
+  analysis::GraphWishes wishes;
+  bool directed = false, all = false, json = false;
+  std::int64_t block = 1, sample = 0, predictions = 0, top = 10, threads = 0;
+  std::string data;  ///< other than those of the run
+  std::filesystem::path data_dir;
+};
 
 std::string footer() {
   std::string text = R"(
@@ -39,20 +56,16 @@ Of a trained model:
   mpssm sensitivity runs/mine                                 ||W^tau|| and reach of each block
   mpssm sensitivity runs/mine --target 17 --plot who.svg      what prediction 17 depends on
   mpssm sensitivity runs/mine --predictions 10 --compare runs/gcn
+  mpssm sensitivity runs/mine --target 17 --data changed/      on data the model was not trained on
 
 --make takes)";
   for (const graph::NamedFamily& family : graph::named_families()) text += " " + family.pattern();
   return text + "\nWhat each number means: docs/sensitivity.md";
 }
 
-bool is_run(const fs::path& path) {
-  std::error_code ignored;
-  return path.filename() == "model.safetensors" ||
-         fs::is_regular_file(path / "config.toml", ignored);
-}
-
 // Options that would be passed over in silence.
-constexpr const char* kOfRuns[] = {"--compare", "--block", "--sample", "--predictions", "--top"};
+constexpr const char* kOfRuns[] = {"--compare",     "--block", "--sample",
+                                   "--predictions", "--top",   "--data"};
 constexpr const char* kOfGraphs[] = {"--worst",  "--by",        "--depth", "--max-tau",
                                      "--bounds", "--gso",       "--w",     "--directed",
                                      "--seed",   "--vanishing", "--all"};
@@ -61,204 +74,258 @@ constexpr std::pair<const char*, const char*> kNeeds[] = {
 
 void check_options(const CLI::App& verb, const SensitivityOptions& options, bool of_run) {
   const auto given = [&](const char* option) { return verb.count(option) > 0; };
-  if (options.what.empty() == options.make.empty()) {
-    throw io::InputError(options.what.empty()
-                             ? "sensitivity: expected a graph, a run folder or --make"
-                             : "sensitivity: expected a graph or --make, got both");
-  }
+  refuse_if(options.what.empty() && options.make.empty(),
+            "sensitivity: expected a graph, a run folder or --make");
+  refuse_if(!options.what.empty() && !options.make.empty(),
+            "sensitivity: expected a graph or --make, got both");
   for (const char* option : of_run ? std::span<const char* const>(kOfGraphs) : kOfRuns) {
-    if (!given(option)) continue;
-    throw io::InputError(
-        std::string(option) +
-        (of_run ? " is for a graph, got the run " : " is for a run, got the graph ") +
-        io::printable(options.make + options.what));
+    refuse_if(given(option), option +
+                                 std::string(of_run ? " is for a graph, got the run "
+                                                    : " is for a run, got the graph ") +
+                                 base::printable(options.make + options.what));
   }
   for (const auto& [option, needed] : kNeeds) {
-    if (given(option) && !given(needed)) {
-      throw io::InputError(std::string(option) + ": expected " + needed + " with it");
-    }
+    refuse_if(given(option) && !given(needed),
+              fmt::format("{}: expected {} with it", option, needed));
   }
-  if (given("--directed") && !options.make.empty()) {
-    throw io::InputError("--directed is for tables of your own; --make makes undirected graphs");
+  refuse_if(given("--directed") && !options.make.empty(),
+            "--directed is for tables of your own; --make makes undirected graphs");
+  refuse_if(given("--block") && options.source.empty(),
+            "--block: expected --source and --target with it");
+  refuse_if(given("--source") && options.source.empty(), "--source: expected a node, got nothing");
+  refuse_if(given("--target") && options.target.empty(), "--target: expected a node, got nothing");
+  refuse_if(options.all && !(options.source.empty() && options.target.empty()),
+            "--all: expected no --source and --target with it");
+  const double share = options.wishes.depth.value_or(0.5);
+  refuse_if(!(share > 0.0 && share < 1.0),
+            fmt::format("--depth: expected a share between 0 and 1, got {:g}", share));
+}
+
+std::vector<std::int64_t> read_taus(const SensitivityOptions& options) {
+  return io::parse_number_list("--tau", options.tau.empty() ? "1:100" : options.tau,
+                               /*max_value=*/10'000'000, /*max_count=*/100'000);
+}
+
+std::int64_t node_named(const data::BareGraph& graph, const std::string& id) {
+  return id.empty() ? -1 : data::find_node(graph, id);
+}
+
+PictureKind picture_kind(const SensitivityOptions& options, PictureKind usual) {
+  return options.picture.empty() ? usual : report::picture_kind_from_name(options.picture);
+}
+
+template <typename Answer>
+int give(const SensitivityOptions& options, const data::BareGraph& graph, const Answer& answer,
+         PictureKind picture) {
+  if (!options.plot.empty()) {
+    io::check_replaceable(options.plot, "<svg", "a picture (.svg)");
+    io::write_file(options.plot, report::to_svg(graph, answer, picture));
+    say("wrote " + options.plot);
   }
-  if (given("--block") && options.source.empty()) {
-    throw io::InputError("--block: expected --source and --target with it");
+  const std::string words =
+      options.json ? report::to_json(graph, answer) + "\n" : report::to_text(graph, answer);
+  std::fputs(words.c_str(), stdout);
+  return 0;
+}
+
+data::BareGraph read_graph(const SensitivityOptions& options) {
+  const auto seed = static_cast<std::uint64_t>(options.wishes.seed);
+  if (!options.make.empty()) return data::make_graph(options.make, seed);
+  data::LoadOptions load;
+  load.data_dir = options.data_dir;
+  if (options.directed) load.directed = true;
+  return data::load_or_make_graph(options.what, load, seed);
+}
+
+void check_graph(const SensitivityOptions& options, const analysis::GraphQuestion& question,
+                 const std::string& graph) {
+  const analysis::GraphWishes& wishes = question.wishes;
+  const std::int64_t nodes = question.graph.num_nodes();
+  const bool has_limit = question.limit != nullptr;
+  const std::string no_limit = "no limit: " + question.why_no_limit;
+  refuse_if(!has_limit && wishes.depth, "--depth: there is " + no_limit);
+  if (!has_limit && (wishes.lambda_star || wishes.bounds)) say("note: " + no_limit);
+  refuse_if(wishes.map && nodes > analysis::kMaxDensePower,
+            fmt::format("--picture map: expected at most {} nodes, got {}; take --picture curve, "
+                        "or give --source",
+                        shown(analysis::kMaxDensePower), shown(nodes)));
+  refuse_if(wishes.of_node && question.is_whole(),
+            "--picture graph: expected --source or --target, got neither");
+  refuse_if(!question.is_pair() && !question.is_whole() && (wishes.depth || wishes.bounds),
+            "--depth and --bounds: expected --source and --target, or neither, got one of them");
+  refuse_if(
+      question.steps_of_all_pairs() && nodes > analysis::kMaxAllPairs,
+      fmt::format("{}: {} nodes have too many pairs (up to {} nodes); give --source or --target",
+                  graph, shown(nodes), shown(analysis::kMaxAllPairs)));
+  refuse_if(!has_limit && options.by == "share", "--by share: there is " + no_limit);
+}
+
+int answer_about_graph(const SensitivityOptions& options) {
+  std::vector<std::int64_t> taus = read_taus(options);
+  refuse_if(!std::isfinite(options.wishes.w), "--w: expected a finite number");
+  const data::BareGraph graph = read_graph(options);
+  for (const std::string& note : graph.notes) say("note: " + note);
+  const std::int64_t nodes = graph.graph.num_nodes();
+  refuse_if(nodes == 0, graph.name + ": expected a node");
+  std::pair ends{node_named(graph, options.source), node_named(graph, options.target)};
+  if (ends == std::pair<std::int64_t, std::int64_t>(-1, -1) && !options.all) {
+    ends = analysis::usual_pair(graph.name, graph.graph).value_or(ends);
   }
-  for (const char* node : {"--source", "--target"}) {
-    const std::string& id = std::string_view(node) == "--source" ? options.source : options.target;
-    if (given(node) && id.empty()) {
-      throw io::InputError(std::string(node) + ": expected a node, got nothing");
-    }
+  analysis::GraphQuestion question(graph.graph, graph::gso_kind_from_name(options.gso),
+                                   std::move(taus));
+  std::tie(question.source, question.target) = ends;
+  analysis::GraphWishes& wishes = question.wishes = options.wishes;
+  const bool draws = !options.plot.empty();
+  const PictureKind picture = picture_kind(options, report::usual_picture(ends.first, ends.second));
+  wishes.map = draws && picture == PictureKind::kMap;
+  wishes.of_node = draws && picture == PictureKind::kGraph;
+  wishes.order = options.by == "share" ? analysis::Order::kShare : analysis::Order::kValue;
+  question.extremes = nodes <= analysis::kMaxAllPairs || wishes.worst > 0 || wishes.depth || draws;
+  check_graph(options, question, graph.name);
+  for (const std::string& note :
+       report::cost_notes(nodes, question.steps_of_all_pairs(), analysis::all_pairs_bytes(nodes))) {
+    say(note);
   }
-  if (options.all && !(options.source.empty() && options.target.empty())) {
-    throw io::InputError("--all: expected no --source and --target with it");
+  if (question.is_whole() && !question.extremes) {
+    say("note: too many pairs for extremes over all of them; give --source or --target");
   }
-  if (options.depth && !(*options.depth > 0.0 && *options.depth < 1.0)) {
-    throw io::InputError(text("--depth: expected a share between 0 and 1, got %g", *options.depth));
+  return give(options, graph, analysis::answer(question, follow), picture);
+}
+
+run::OpenRun open_run(const std::string& path, const SensitivityOptions& options) {
+  run::ReopenOptions how{.data_dir = options.data_dir, .skip_new_classes = true};
+  if (!options.data.empty()) how.new_data = options.data;
+  run::OpenRun run = run::open_run(path, how);
+  for (const std::string& note : run.experiment.dataset->notes) say("note: " + note);
+  try {
+    run::take_sample(run, options.sample);
+  } catch (const base::Error& error) {
+    throw error.at("--sample");
   }
+  return run;
+}
+
+analysis::ModelQuestion question_of(const SensitivityOptions& options, const run::OpenRun& run) {
+  return {.run = run.name,
+          .network = *run.experiment.model.module,
+          .x = run.input.x,
+          .gso = run.input.gso,
+          .graph = run.graph.graph,
+          .num_steps = run.experiment.problem->shape().num_steps,
+          .predicts_graphs = run.predicts_graphs,
+          .block = options.block,
+          .lambda_star = options.wishes.lambda_star,
+          .top = options.top};
+}
+
+void check_run(const SensitivityOptions& options, const analysis::ModelQuestion& question) {
+  refuse_if(question.source >= 0 && question.target < 0,
+            "--source: of a run, expected --target too: which prediction is meant");
+  const std::int64_t blocks = analysis::num_blocks(question.network);
+  refuse_if(blocks > 0 && options.block > blocks,
+            fmt::format("--block: expected 1 to {}, got {}", shown(blocks), shown(options.block)));
+  refuse_if(question.predicts_graphs && (options.predictions > 0 || !options.compare.empty()),
+            "--predictions and --compare: this model predicts for whole graphs, there is no "
+            "distance to compare by; give --sample");
+  refuse_if(question.predicts_graphs && question.target >= 0 && question.source < 0,
+            "--target: this model predicts for whole graphs; give --sample alone");
+  refuse_if(options.picture == "map", "--picture map: of a run, expected curve or graph");
+  refuse_if(options.picture == "graph" && question.target < 0 && !question.predicts_graphs,
+            "--picture graph: expected --target, got none");
+}
+
+int answer_about_run(const SensitivityOptions& options) {
+  std::vector<std::int64_t> taus = read_taus(options);
+  const run::OpenRun run = open_run(options.what, options);
+  analysis::ModelQuestion question = question_of(options, run);
+  question.taus = std::move(taus);
+  question.source = node_named(run.graph, options.source);
+  question.target = node_named(run.graph, options.target);
+  check_run(options, question);
+  if (question.target >= 0 && !run.predicts_graphs) question.targets = {question.target};
+  if (question.target < 0) question.targets = run::spread_over_test(run, options.predictions);
+  std::optional<run::OpenRun> other;
+  std::optional<analysis::ModelQuestion> compare;
+  if (!options.compare.empty()) {
+    refuse_if(question.targets.empty(), "--compare: expected --target or --predictions with it");
+    other.emplace(open_run(options.compare, options));
+    refuse_if(!run::have_same_graph(run, *other) || other->predicts_graphs,
+              fmt::format("--compare: expected a run on the same graph as {}, got {} on {}",
+                          run.name, other->name, other->graph.name));
+    question.compare = &compare.emplace(question_of(options, *other));
+  }
+  analysis::ModelAnswer answer = analysis::answer(question, follow);
+  answer.dataset = run.experiment.dataset->name;
+  answer.kind = to_string(run.experiment.config.model.kind);
+  answer.asked_for_taus = !options.tau.empty();
+  return give(options, run.graph, answer, picture_kind(options, report::usual_picture(answer)));
 }
 
 int run(const CLI::App& verb, const SensitivityOptions& options) {
-  const bool of_run = !options.what.empty() && is_run(options.what);
+  const std::filesystem::path path = options.what;
+  std::error_code ignored;
+  const bool of_run = !path.empty() && (path.filename() == "model.safetensors" ||
+                                        is_regular_file(path / "config.toml", ignored));
   check_options(verb, options, of_run);
   ops::set_process_threads(options.threads);
-  return of_run ? analyse_run(options) : analyse_graph(options);
+  return of_run ? answer_about_run(options) : answer_about_graph(options);
 }
 
 }  // namespace
 
-std::vector<std::int64_t> parse_taus(const std::string& list) {
-  if (list.empty()) return parse_taus(kDefaultTau);
-  const auto fail = [&](const std::string& why) {
-    throw io::InputError("--tau: expected numbers like 1:100, 0:1000:50 or 11,12,100" + why +
-                         ", got '" + io::printable(list) + "'");
-  };
-  const auto number = [&](std::string_view item) {
-    const auto value = io::to_integer(item);
-    if (!value || *value < 0) fail("");
-    if (*value > kMaxTau) fail(" up to " + std::to_string(kMaxTau));
-    return *value;
-  };
-  std::vector<std::int64_t> taus;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string_view item = std::string_view(list).substr(begin, end - begin);
-    const std::size_t colon = item.find(':');
-    const std::int64_t first = number(item.substr(0, colon));
-    std::int64_t last = first;
-    std::int64_t stride = 1;
-    if (colon != std::string_view::npos) {
-      const std::string_view rest = item.substr(colon + 1);
-      const std::size_t second = rest.find(':');
-      last = number(rest.substr(0, second));
-      if (second != std::string_view::npos) stride = number(rest.substr(second + 1));
-    }
-    if (last < first || stride < 1) fail("");
-    if ((last - first) / stride + 1 + std::ssize(taus) > kMaxTaus) {
-      fail(", at most " + std::to_string(kMaxTaus) + " of them");
-    }
-    for (std::int64_t tau = first; tau <= last; tau += stride) taus.push_back(tau);
-    begin = end + 1;
-  }
-  std::sort(taus.begin(), taus.end());
-  taus.erase(std::unique(taus.begin(), taus.end()), taus.end());
-  return taus;
-}
-
-std::vector<std::size_t> rows_to_show(std::size_t count) {
-  constexpr std::size_t kRows = 24;
-  std::vector<std::size_t> rows;
-  if (count <= kRows) {
-    for (std::size_t i = 0; i < count; ++i) rows.push_back(i);
-    return rows;
-  }
-  // 1, 2, 3, 5 and their tens: what happens early is told in detail.
-  for (std::size_t ten = 1; ten <= count; ten *= 10) {
-    for (const std::size_t digit : {1, 2, 3, 5}) {
-      if (digit * ten <= count) rows.push_back(digit * ten - 1);
-    }
-  }
-  if (rows.back() != count - 1) rows.push_back(count - 1);
-  return rows;
-}
-
-void Answer::table(const std::vector<std::vector<std::string>>& rows, const std::string& heading) {
-  lines += "\n" + heading + (heading.empty() ? "" : "\n") + cli::table(rows);
-}
-
-void Answer::print(bool as_json) const {
-  if (as_json) {
-    cli::print(io::json_text(json));
-  } else {
-    std::fputs(lines.c_str(), stdout);
-  }
-}
-
-std::string shown(double value) { return text("%.6g", value); }
-std::string shown(std::int64_t value) { return std::to_string(value); }
-std::string counted(std::int64_t count, const std::string& what) {
-  return shown(count) + " " + what + (count == 1 ? "" : "s");
-}
-std::string percent(double share) { return text("%.4g", 100.0 * share); }
-
-std::string node_name(const data::BareGraph& graph, std::int64_t node) {
-  return graph.node_ids.empty() ? std::to_string(node) : io::printable(graph.node_ids[node]);
-}
-
-nlohmann::ordered_json node_json(const data::BareGraph& graph, std::int64_t node) {
-  if (node < 0) return nullptr;
-  if (graph.node_ids.empty()) return node;
-  return graph.node_ids[node];
-}
-
-nlohmann::ordered_json count_json(std::optional<std::int64_t> count) {
-  if (!count || *count < 0) return nullptr;
-  return *count;
-}
-
 void add_sensitivity(CLI::App& app, Action& action) {
   auto options = std::make_shared<SensitivityOptions>();
+  SensitivityOptions& o = *options;
   CLI::App* verb = app.add_subcommand(
       "sensitivity", "How much of one node reaches another, exactly, on a graph or in a model");
   verb->footer(footer());
-  verb->add_option("graph", options->what,
+  const auto take = [&](const char* name, auto& value, const char* type, const char* help) {
+    return verb->add_option(name, value, help)->type_name(type);
+  };
+  const auto count = [&](const char* name, std::int64_t& value, int least, const char* help) {
+    return verb->add_option(name, value, help)->check(at_least(least));
+  };
+  verb->add_option("graph", o.what,
                    "run folder; or graph: dataset name, npz, edges.csv or a folder with one");
-  verb->add_option("--make", options->make, "a graph of a known family instead")->type_name("SPEC");
-  verb->add_option("--seed", options->seed, "of random families")->check(at_least(0));
-  verb->add_option("--source", options->source, "node j that sends")->type_name("NODE");
-  verb->add_option("--target", options->target, "node i that receives")->type_name("NODE");
-  verb->add_flag("--all", options->all, "all pairs, also of a family that has a pair of its own");
-  verb->add_option("--tau", options->tau, "hops: 0:1000:50 or 11,12,100 (default: 1:100)")
-      ->type_name("LIST");
-  verb->add_option("--worst", options->worst, "the K worst pairs at the last tau, and why")
-      ->type_name("K")
-      ->check(at_least(1));
-  verb->add_option("--by", options->by,
-                   "what makes a pair worst: its value, or its share of the limit")
+  take("--make", o.make, "SPEC", "a graph of a known family instead");
+  count("--seed", o.wishes.seed, 0, "of random families");
+  take("--source", o.source, "NODE", "node j that sends");
+  take("--target", o.target, "NODE", "node i that receives");
+  verb->add_flag("--all", o.all, "all pairs, also of a family that has a pair of its own");
+  take("--tau", o.tau, "LIST", "hops: 0:1000:50 or 11,12,100 (default: 1:100)");
+  count("--worst", o.wishes.worst, 1, "the K worst pairs at the last tau, and why")->type_name("K");
+  verb->add_option("--by", o.by, "what makes a pair worst: its value, or its share of the limit")
       ->check(CLI::IsMember({"value", "share"}))
       ->capture_default_str();
-  verb->add_flag("--limit", options->limit, "where S goes as tau grows, and lambda*");
-  verb->add_flag("--bounds", options->bounds, "bounds at every tau, and whether they hold");
-  verb->add_option("--depth", options->depth, "hops until this share of the limit arrives")
-      ->type_name("SHARE");
-  verb->add_option("--max-tau", options->max_tau, "where --depth gives up")
-      ->check(at_least(1))
-      ->capture_default_str();
-  verb->add_option("--gso", options->gso, "operator on a graph: sym_normalized, random_walk, ...")
-      ->type_name("KIND")
+  verb->add_flag("--limit", o.wishes.lambda_star, "where S goes as tau grows, and lambda*");
+  verb->add_flag("--bounds", o.wishes.bounds, "bounds at every tau, and whether they hold");
+  take("--depth", o.wishes.depth, "SHARE", "hops until this share of the limit arrives");
+  count("--max-tau", o.wishes.max_tau, 1, "where --depth gives up")->capture_default_str();
+  take("--gso", o.gso, "KIND", "operator on a graph: sym_normalized, random_walk, ...")
       ->check(CLI::IsMember({"sym_normalized", "sym_normalized_no_loops", "random_walk",
                              "adjacency", "laplacian", "identity"}))
       ->capture_default_str();
-  verb->add_option("--w", options->w, "W of a graph without a model: a number")
-      ->type_name("NUMBER")
+  take("--w", o.wishes.w, "NUMBER", "W of a graph without a model: a number")
       ->capture_default_str();
-  verb->add_flag("--directed", options->directed, "edges of own tables count one way only");
-  verb->add_flag("--vanishing", options->vanishing,
+  verb->add_flag("--directed", o.directed, "edges of own tables count one way only");
+  verb->add_flag("--vanishing", o.wishes.vanishing,
                  "how much faster a ReLU GCN on this graph forgets than its linear twin");
-  verb->add_option("--compare", options->compare, "run: second run, side by side")
-      ->type_name("RUN");
-  verb->add_option("--block", options->block, "run: whose W the profile of a pair takes")
-      ->check(at_least(1))
+  take("--compare", o.compare, "RUN", "run: second run, side by side");
+  count("--block", o.block, 1, "run: whose W the profile of a pair takes")->capture_default_str();
+  count("--sample", o.sample, 0, "run on many graphs or windows: which one");
+  count("--predictions", o.predictions, 1, "run: what this many predictions depend on, by hops")
+      ->type_name("K");
+  count("--top", o.top, 0, "run: how many of the most influential nodes to list")
       ->capture_default_str();
-  verb->add_option("--sample", options->sample, "run on many graphs or windows: which one")
-      ->check(at_least(0));
-  verb->add_option("--predictions", options->predictions,
-                   "run: what this many predictions depend on, by hops")
-      ->type_name("K")
-      ->check(at_least(1));
-  verb->add_option("--top", options->top, "run: how many of the most influential nodes to list")
-      ->check(at_least(0))
-      ->capture_default_str();
-  verb->add_flag("--json", options->json, "one JSON object on stdout instead of tables");
-  verb->add_option("--plot", options->plot, "SVG picture to write")->type_name("FILE");
-  verb->add_option("--picture", options->picture,
+  verb->add_flag("--json", o.json, "one JSON object on stdout instead of tables");
+  take("--plot", o.plot, "FILE", "SVG picture to write");
+  verb->add_option("--picture", o.picture,
                    "curve over tau (default for a pair), map of all pairs (for a graph), or graph "
                    "with coloured nodes (for one node)")
       ->check(CLI::IsMember({"curve", "map", "graph"}));
-  verb->add_option("--data-dir", options->data_dir, "folder to look for registered files first")
-      ->type_name("DIR");
-  verb->add_option("--threads", options->threads, "threads to use (0: all cores)")
-      ->check(thread_count());
+  take("--data", o.data, "DATA", "run: other data of the same kind (default: its own)");
+  take("--data-dir", o.data_dir, "DIR", "folder to look for registered files first");
+  verb->add_option("--threads", o.threads, "threads to use (0: all cores)")->check(thread_count());
   verb->callback([=, &action] { action = [=] { return run(*verb, *options); }; });
 }
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "cli/terminal.h"
 
-#include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <cstdarg>
 #include <cstdio>
+#include <fmt/core.h>
 #include <limits>
+#include <memory>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
 
-#include "mpssm/train/metrics.h"
+#include "mpssm/base/error.h"
+#include "mpssm/task/metrics.h"
 
 namespace mpssm::cli {
 namespace {
@@ -32,17 +33,6 @@ std::size_t terminal_width() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/// Columns that the text takes: UTF-8 continuation bytes take none.
-std::size_t width_of(std::string_view cell) {
-  return static_cast<std::size_t>(
-      std::count_if(cell.begin(), cell.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-bool looks_like_number(std::string_view cell) {
-  return !cell.empty() && cell.find_first_of("0123456789") != std::string_view::npos &&
-         cell.find_first_not_of("0123456789.+-e±() %x") == std::string_view::npos;
-}
-
 }  // namespace
 
 void say(std::string_view line) {
@@ -53,45 +43,16 @@ void print(std::string_view line) {
   std::fprintf(stdout, "%.*s\n", static_cast<int>(line.size()), line.data());
 }
 
-std::string text(const char* format, ...) {
-  std::va_list arguments;
-  va_start(arguments, format);
-  std::va_list again;
-  va_copy(again, arguments);
-  const int length = std::vsnprintf(nullptr, 0, format, arguments);
-  va_end(arguments);
-  std::string result(static_cast<std::size_t>(std::max(length, 0)), '\0');
-  std::vsnprintf(result.data(), result.size() + 1, format, again);
-  va_end(again);
-  return result;
+void refuse_if(bool is_wrong, const std::string& why) {
+  if (is_wrong) throw base::Error(why);
 }
 
 std::string duration(double seconds) {
-  if (seconds < 10.0) return text("%.1f s", seconds);
+  if (seconds < 10.0) return fmt::format("{:.1f} s", seconds);
   const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 60) return text("%lld s", whole);
-  if (whole < 3600) return text("%lld min %lld s", whole / 60, whole % 60);
-  return text("%lld h %lld min", whole / 3600, whole / 60 % 60);
-}
-
-std::string table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> width;
-  for (const auto& row : rows) {
-    width.resize(std::max(width.size(), row.size()));
-    for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], width_of(row[c]));
-  }
-  std::string result;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string fill(width[c] - width_of(row[c]), ' ');
-      const bool right = looks_like_number(row[c]);
-      line += (c > 0 ? "  " : "") + (right ? fill + row[c] : row[c] + fill);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    result += line + "\n";
-  }
-  return result;
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
 }
 
 StatusLine::StatusLine() : is_terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -129,11 +90,11 @@ void ProgressLine::update(const train::Progress& progress) {
   const bool is_last = progress.step == progress.num_steps;
   if (!is_last && since < (line_.is_terminal() ? 0.1 : 5.0)) return;
   if (!line_.is_terminal() && progress.val == nullptr && since < 60.0) return;
-  std::string line = text("step %lld/%lld  loss %.4f", static_cast<long long>(progress.step),
-                          static_cast<long long>(progress.num_steps), progress.loss);
+  std::string line =
+      fmt::format("step {}/{}  loss {:.4f}", progress.step, progress.num_steps, progress.loss);
   if (!std::isnan(val_)) {
-    line += text("  val %s %.4f  best %.4f", std::string(train::metric_info(metric_).title).c_str(),
-                 val_, progress.best);
+    line += fmt::format("  val {} {:.4f}  best {:.4f}", task::metric_info(metric_).title, val_,
+                        progress.best);
   }
   line += "  " + duration(progress.seconds);
   if (!is_last) line += ", " + duration(progress.seconds_left) + " left";
@@ -145,8 +106,12 @@ void Meter::update(double share_done) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   constexpr double kSilent = 2.0;
   if (seconds < kSilent || line_.seconds_since_last() < (line_.is_terminal() ? 0.1 : 10.0)) return;
-  line_.show(what_ + text(": %.0f %%  ", 100.0 * share_done) + duration(seconds) + ", " +
-             duration(seconds * (1.0 - share_done) / share_done) + " left");
+  line_.show(fmt::format("{}: {:.0f} %  {}, {} left", what_, 100.0 * share_done, duration(seconds),
+                         duration(seconds * (1.0 - share_done) / share_done)));
+}
+
+std::function<void(double)> follow(const std::string& what) {
+  return [meter = std::make_shared<Meter>(what)](double share) { meter->update(share); };
 }
 
 void catch_interrupts() {

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "mpssm/report/text.h"
 #include "mpssm/train/trainer.h"
 
 namespace mpssm::cli {
@@ -16,14 +17,13 @@ void say(std::string_view line);
 /// One line on stdout.
 void print(std::string_view line);
 
-/// printf into a string.
-[[gnu::format(printf, 1, 2)]] std::string text(const char* format, ...);
+using report::table;
+
+/// Throws base::Error, the error that a user can do something about.
+void refuse_if(bool is_wrong, const std::string& why);
 
 /// "12 s", "3 min 20 s", "2 h 5 min"
 std::string duration(double seconds);
-
-/// Columns aligned, first row is the header, numbers to the right.
-std::string table(const std::vector<std::vector<std::string>>& rows);
 
 /// One line that is rewritten on a terminal, else lines below each other.
 class StatusLine {
@@ -68,6 +68,9 @@ class Meter {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   StatusLine line_;
 };
+
+/// A Meter as a function that is told the share done.
+std::function<void(double)> follow(const std::string& what);
 
 /// From now on Ctrl-C, SIGTERM and SIGHUP ask for a stop instead of ending the program, which is
 /// said at once; a second one ends it.

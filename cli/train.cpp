@@ -5,14 +5,18 @@
 #include <CLI/Formatter.hpp>
 #include <ctime>
 #include <filesystem>
+#include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/io/file.h"
 #include "mpssm/io/json_text.h"
 #include "mpssm/ops/runtime.h"
-#include "mpssm/train/metrics.h"
+#include "mpssm/report/run_summary.h"
+#include "mpssm/run/run_folder.h"
+#include "mpssm/task/metrics.h"
 
 #include "cli/terminal.h"
 #include "cli/training.h"
@@ -58,26 +62,15 @@ fs::path new_folder(const std::string& dataset) {
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", std::localtime(&now));
   const fs::path base = fs::path("runs") / (name + "-" + stamp);
   fs::path folder = base;
-  for (int i = 2; fs::exists(folder); ++i) folder = base.string() + "-" + std::to_string(i);
+  for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", base.string(), i);
   return folder;
 }
 
 void print_keys() {
   std::vector<std::vector<std::string>> rows = {{"key", "default", ""}};
-  const train::Config defaults;
-  train::visit_settings(defaults,
-                        [&](std::string_view key, const auto& value, std::string_view help) {
-                          using Value = std::remove_cvref_t<decltype(value)>;
-                          std::string shown;
-                          if constexpr (std::is_same_v<Value, std::string>) {
-                            shown = value;
-                          } else if constexpr (std::is_same_v<Value, bool>) {
-                            shown = value ? "true" : "false";
-                          } else {
-                            shown = text("%g", static_cast<double>(value));
-                          }
-                          rows.push_back({std::string(key), shown, std::string(help)});
-                        });
+  for (const train::Setting& setting : train::settings_of({})) {
+    rows.push_back({setting.key, setting.value, setting.help});
+  }
   print(table(rows));
 }
 
@@ -96,13 +89,12 @@ int train_many(const Options& options, const train::Config& config, const fs::pa
       train::Config one = config;
       one.seed = seed;
       one.data.split = split;
-      const auto record = train_once(
-          one, {.folder = folder / text("split-%lld-seed-%lld", static_cast<long long>(split),
-                                        static_cast<long long>(seed)),
-                .data_dir = options.config.data_dir,
-                .memory_limit_mib = options.config.memory_limit_mib,
-                .resume = options.resume,
-                .quiet = options.quiet});
+      const auto record =
+          train_once(one, {.folder = folder / fmt::format("split-{}-seed-{}", split, seed),
+                           .data_dir = options.config.data_dir,
+                           .memory_limit_mib = options.config.memory_limit_mib,
+                           .resume = options.resume,
+                           .quiet = options.quiet});
       if (!record) {
         say("all runs: the same command with --resume --out " + folder.string());
         return kInterrupted;
@@ -110,19 +102,20 @@ int train_many(const Options& options, const train::Config& config, const fs::pa
       metric = record->metric;
       values.push_back(record->metrics.at("test").at(metric));
       runs.push_back(nlohmann::ordered_json::parse(report::to_json(*record)));
-      rows.push_back(
-          {std::to_string(split), std::to_string(seed), std::to_string(record->best_step),
-           text("%.4f", record->metrics.at("val").at(metric)), text("%.4f", values.back())});
+      rows.push_back({std::to_string(split), std::to_string(seed),
+                      std::to_string(record->best_step),
+                      fmt::format("{:.4f}", record->metrics.at("val").at(metric)),
+                      fmt::format("{:.4f}", values.back())});
     }
   }
-  const train::Summary summary = train::summarise(values);
+  const task::Summary summary = task::summarise(values);
   const nlohmann::ordered_json json = {{"run", folder.string()},    {"metric", metric},
                                        {"test_mean", summary.mean}, {"test_std", summary.std},
                                        {"count", summary.count},    {"runs", runs}};
   io::write_file(folder / "summary.json", io::json_text(json, 2) + "\n");
   print(table(rows));
-  print(text("test %s %.4f ± %.4f (mean, sample deviation, %lld runs)", metric.c_str(),
-             summary.mean, summary.std, static_cast<long long>(summary.count)));
+  print(fmt::format("test {} {:.4f} ± {:.4f} (mean, sample deviation, {} runs)", metric,
+                    summary.mean, summary.std, summary.count));
   if (options.json) print(io::json_text(json));
   return 0;
 }
@@ -134,12 +127,11 @@ int train_one(const Options& options, const train::Config& config, const fs::pat
                                           .resume = options.resume,
                                           .quiet = options.quiet});
   if (!record) return kInterrupted;
-  print(text("%s, seed %lld, best step %lld of %lld (by val %s), %s, %.0f MiB at the peak",
-             record->dataset.c_str(), static_cast<long long>(record->seed),
-             static_cast<long long>(record->best_step), static_cast<long long>(record->steps),
-             record->metric.c_str(), duration(record->seconds).c_str(), record->peak_mib));
-  print(summary_of(*record));
-  say("next: mpssm predict " + folder.string() + ", mpssm evaluate " + folder.string());
+  print(fmt::format("{}, seed {}, best step {} of {} (by val {}), {}, {:.0f} MiB at the peak",
+                    record->dataset, record->seed, record->best_step, record->steps, record->metric,
+                    duration(record->seconds), record->peak_mib));
+  print(report::summary_of(*record));
+  say(fmt::format("next: mpssm predict {}, mpssm evaluate {}", folder.string(), folder.string()));
   if (options.json) print(report::to_json(*record));
   return 0;
 }
@@ -155,14 +147,14 @@ int run(const Options& options) {
   if (options.resume && fs::exists(as_run / "config.toml")) {
     // `mpssm train RUN --resume`: the run knows the rest.
     if (!options.config.settings.empty() || !options.config.files.empty()) {
-      throw io::InputError("--resume: " + as_run.string() +
-                           " has its settings; leave out --set and --config");
+      throw base::Error("--resume: " + as_run.string() +
+                        " has its settings; leave out --set and --config");
     }
-    return train_one(options, read_run_config(as_run), as_run);
+    return train_one(options, run::read_run_config(as_run), as_run);
   }
   if (options.resume && options.out.empty()) {
-    throw io::InputError("--resume: expected a run folder, as in: mpssm train RUN --resume; got '" +
-                         io::printable(options.config.dataset) + "'");
+    throw base::Error("--resume: expected a run folder, as in: mpssm train RUN --resume; got '" +
+                      base::printable(options.config.dataset) + "'");
   }
   const train::Config config = make_config(options.config);
   const fs::path folder =

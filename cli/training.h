@@ -7,7 +7,7 @@
 #include <string>
 
 #include "mpssm/report/run_record.h"
-#include "mpssm/train/experiment.h"
+#include "mpssm/run/experiment.h"
 
 #include "cli/verbs.h"
 
@@ -24,11 +24,5 @@ struct TrainingOptions {
 /// nullopt: interrupted; what to do next has been said.
 std::optional<report::RunRecord> train_once(const train::Config& config,
                                             const TrainingOptions& options);
-
-/// config.toml of a run folder.
-train::Config read_run_config(const std::filesystem::path& folder);
-
-/// The metrics of a record for people: the one that counts first, references below.
-std::string summary_of(const report::RunRecord& record);
 
 }  // namespace mpssm::cli

@@ -6,16 +6,18 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "mpssm/base/error.h"
 #include "mpssm/io/csv.h"
-#include "mpssm/io/error.h"
 #include "mpssm/io/file.h"
 #include "mpssm/io/json_text.h"
 #include "mpssm/ops/runtime.h"
-#include "mpssm/train/metrics.h"
+#include "mpssm/task/metrics.h"
+#include "mpssm/train/preset.h"
 #include "mpssm/train/search.h"
 
 #include "cli/terminal.h"
@@ -50,7 +52,7 @@ struct Trial {
   std::vector<double> val;
   std::vector<double> test;
   std::string error;
-  double mean() const { return train::summarise(val).mean; }
+  double mean() const { return task::summarise(val).mean; }
 };
 
 std::string joined(const std::vector<std::string>& settings) {
@@ -68,7 +70,7 @@ bool run_trial(const Options& options, const std::vector<std::int64_t>& seeds,
     train::Config config = make_config(with);
     config.seed = seed;
     try {
-      const auto record = train_once(config, {.folder = folder / ("seed-" + std::to_string(seed)),
+      const auto record = train_once(config, {.folder = folder / fmt::format("seed-{}", seed),
                                               .data_dir = options.config.data_dir,
                                               .memory_limit_mib = options.config.memory_limit_mib,
                                               .resume = true,
@@ -77,8 +79,10 @@ bool run_trial(const Options& options, const std::vector<std::int64_t>& seeds,
       metric = record->metric;
       trial.val.push_back(record->metrics.at("val").at(metric));
       trial.test.push_back(record->metrics.at("test").at(metric));
-    } catch (const io::InputError& error) {
-      // One bad combination does not end the search; if none is good the end says so.
+    } catch (const base::Error& error) {
+      // One bad combination does not end the search; if none is good the end says so. A full disk
+      // does.
+      if (error.kind() == base::ErrorKind::kSystem) throw;
       trial.error = error.what();
       return true;
     }
@@ -108,13 +112,14 @@ int run(const Options& options) {
       say("stopped; go on with the same command");
       return kInterrupted;
     }
-    say(text("trial %zu/%zu: %s: ", i + 1, trials.size(), joined(trial.settings).c_str()) +
-        (trial.error.empty() ? "val " + metric + text(" %.4f", trial.mean()) : trial.error));
+    say(fmt::format("trial {}/{}: {}: ", i + 1, trials.size(), joined(trial.settings)) +
+        (trial.error.empty() ? "val " + metric + fmt::format(" {:.4f}", trial.mean())
+                             : trial.error));
   }
   std::erase_if(trials, [](const Trial& trial) { return !trial.error.empty(); });
-  if (trials.empty()) throw io::InputError("tune: no trial finished; the lines above say why");
+  if (trials.empty()) throw base::Error("tune: no trial finished; the lines above say why");
 
-  const bool higher = train::metric_info(metric).higher_is_better;
+  const bool higher = task::metric_info(metric).higher_is_better;
   std::stable_sort(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) {
     if (std::isnan(a.mean()) || std::isnan(b.mean()))
       return !std::isnan(a.mean()) && std::isnan(b.mean());
@@ -123,19 +128,19 @@ int run(const Options& options) {
   std::vector<std::vector<std::string>> rows = {{"settings", "val " + metric, "std", "runs"}};
   std::string csv = "settings,val_mean,val_std,runs\n";
   for (const Trial& trial : trials) {
-    const train::Summary val = train::summarise(trial.val);
-    rows.push_back({joined(trial.settings), text("%.4f", val.mean), text("%.4f", val.std),
-                    std::to_string(val.count)});
+    const task::Summary val = task::summarise(trial.val);
+    rows.push_back({joined(trial.settings), fmt::format("{:.4f}", val.mean),
+                    fmt::format("{:.4f}", val.std), std::to_string(val.count)});
     csv += io::csv_cell(joined(trial.settings)) +
-           text(",%.9g,%.9g,%lld\n", val.mean, val.std, static_cast<long long>(val.count));
+           fmt::format(",{:.9g},{:.9g},{}\n", val.mean, val.std, val.count);
   }
   io::write_file(folder / "trials.csv", csv);
   print(table(rows));
   const Trial& best = trials.front();
-  const train::Summary test = train::summarise(best.test);
-  print(text("best on validation: %s", joined(best.settings).c_str()));
-  print(text("its test %s %.4f ± %.4f (%lld runs)", metric.c_str(), test.mean, test.std,
-             static_cast<long long>(test.count)));
+  const task::Summary test = task::summarise(best.test);
+  print(fmt::format("best on validation: {}", joined(best.settings)));
+  print(fmt::format("its test {} {:.4f} ± {:.4f} ({} runs)", metric, test.mean, test.std,
+                    test.count));
   if (options.json) {
     print(io::json_text(nlohmann::ordered_json{{"run", folder.string()},
                                                {"metric", metric},
@@ -166,7 +171,7 @@ void add_tune(CLI::App& app, Action& action) {
   verb->callback([options, &action] {
     if (options->out.empty()) {
       options->out =
-          "runs/tune-" + preset_name(fs::path(options->config.dataset).filename().string());
+          "runs/tune-" + train::preset_name(fs::path(options->config.dataset).filename().string());
     }
     action = [options] { return run(*options); };
   });

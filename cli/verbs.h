@@ -52,16 +52,12 @@ struct OtherData {
   std::string name;
 };
 
-/// Whose settings a dataset starts from: its own, or those of its family ("board" for
-/// "board:50x50", "traffic" for "pems-bay").
-std::string preset_name(const std::string& dataset);
-
 /// For CLI11's check(): a whole number of `least` or more.
 CLI::Validator at_least(std::int64_t least);
 /// The same for --threads: 0 or more, and not more than the machine can bear.
 CLI::Validator thread_count();
 
-/// "0,2,5" or "0-9" or a mix. Throws io::InputError naming the option.
+/// "0,2,5" or "0-9" or a mix. Throws base::Error naming the option.
 std::vector<std::int64_t> parse_list(const std::string& option, const std::string& list);
 
 }  // namespace mpssm::cli

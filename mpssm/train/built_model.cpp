@@ -2,52 +2,62 @@
 #include "mpssm/train/built_model.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
 #include "mpssm/nn/baselines/gcn.h"
 #include "mpssm/nn/baselines/linear_gcn.h"
 #include "mpssm/nn/model.h"
 #include "mpssm/ops/generator.h"
-#include "mpssm/train/problem.h"
+#include "mpssm/task/problem.h"
 
 namespace mpssm::train {
 namespace {
 
-nn::ModelOptions model_options(const ModelConfig& config) {
+nn::ModelOptions model_options(const ModelConfig& config, const task::ProblemShape& shape) {
   nn::ModelOptions options;
+  options.in_channels = shape.in_channels;
+  options.out_channels = shape.out_channels;
+  options.mode = shape.mode;
+  options.readout = shape.readout;
   options.hidden_channels = config.channels;
   options.num_blocks = config.blocks;
   options.hops = config.hops;
-  options.state.kind = nn::state_kind_from_name(config.state);
+  options.state.kind = config.state;
   options.state.min_modulus = config.min_modulus;
   options.state.max_modulus = config.max_modulus;
-  options.activation = nn::activation_from_name(config.activation);
-  options.norm = nn::norm_kind_from_name(config.norm);
-  options.state_norm = nn::norm_kind_from_name(config.state_norm);
+  options.activation = config.activation;
+  options.norm = config.norm;
+  options.state_norm = config.state_norm;
   options.residual = config.residual;
   options.dropout = config.dropout;
-  options.pooling = ops::pooling_from_name(config.pooling);
+  options.pooling = config.pooling;
   options.readout_layers = config.readout_layers;
-  options.readout_activation = nn::activation_from_name(config.readout_activation);
-  options.plan = ops::plan_from_name(config.plan);
+  options.readout_activation = config.readout_activation;
+  options.plan = config.plan;
   options.operator_calls = 100;  // a training comes back to its graph at every step
-  // Data decide the sizes; these two only say that such a part is wanted.
-  options.num_embedded_nodes = config.node_embedding ? 1 : 0;
-  options.skip_steps = config.skip ? 1 : 0;
+  const bool many_graphs = shape.num_nodes == 0;
+  // Every batch is a new operator: decomposing each anew would cost more than it saves.
+  if (many_graphs && options.plan == engine::Plan::kAuto &&
+      options.state.kind != nn::StateKind::kDense) {
+    options.plan = engine::Plan::kDiagonal;
+  }
+  if (config.node_embedding) options.num_embedded_nodes = shape.num_nodes;
+  if (config.skip && shape.readout == nn::Readout::kForecast) options.skip_steps = shape.num_steps;
   return options;
 }
 
-std::shared_ptr<nn::GraphModule> make_network(const std::string& kind,
-                                              const nn::ModelOptions& options) {
-  if (kind == "mpssm") return nn::Model(options).ptr();
+std::shared_ptr<nn::GraphModule> make_network(ModelKind kind, const nn::ModelOptions& options) {
+  if (kind == ModelKind::kMpssm) return nn::Model(options).ptr();
   if (options.mode == nn::Mode::kTemporal) {
-    throw io::InputError("model.kind: " + kind + " has no temporal mode; a series needs mpssm");
+    throw base::Error("model.kind", fmt::format("{} has no temporal mode; a series needs mpssm",
+                                                to_string(kind)));
   }
   const nn::ReadoutOptions readout{.pools = options.readout == nn::Readout::kGraph,
                                    .pooling = options.pooling,
                                    .layers = options.readout_layers,
                                    .activation = options.readout_activation};
-  if (kind == "gcn") {
+  if (kind == ModelKind::kGcn) {
     return nn::Gcn(nn::GcnOptions{.in_channels = options.in_channels,
                                   .hidden_channels = options.hidden_channels,
                                   .out_channels = options.out_channels,
@@ -64,8 +74,8 @@ std::shared_ptr<nn::GraphModule> make_network(const std::string& kind,
                                             .out_channels = options.out_channels,
                                             .num_blocks = options.num_blocks,
                                             .hops = options.hops,
-                                            .shared = kind != "linear_gcn",
-                                            .mlp = kind == "linear_blocks",
+                                            .shared = kind != ModelKind::kLinearGcn,
+                                            .mlp = kind == ModelKind::kLinearBlocks,
                                             .activation = options.activation,
                                             .readout = readout})
       .ptr();
@@ -81,9 +91,19 @@ std::int64_t gcn_memory(const nn::ModelOptions& options, const graph::Gso& gso) 
 
 }  // namespace
 
-BuiltModel build_model(const Problem& problem, const Config& config) {
-  nn::ModelOptions options = model_options(config.model);
-  problem.shape_model(options);
+task::ProblemOptions problem_options(const Config& config) {
+  return {.gso = config.model.gso,
+          .split = config.data.split,
+          .batch = config.train.batch,
+          .channels = config.model.channels,
+          .loss = config.train.loss,
+          .class_weights = config.train.class_weights,
+          .on_validation = config.train.on_validation};
+}
+
+BuiltModel build_model(const task::Problem& problem, const Config& config) {
+  const task::ProblemShape shape = problem.shape();
+  const nn::ModelOptions options = model_options(config.model, shape);
   BuiltModel built;
   built.generator =
       std::make_shared<at::Generator>(ops::make_generator(static_cast<std::uint64_t>(config.seed)));
@@ -97,15 +117,23 @@ BuiltModel build_model(const Problem& problem, const Config& config) {
   const std::int64_t windows =
       temporal ? std::max<std::int64_t>(std::min(config.train.batch, problem.num_train()), 1) : 1;
   const std::int64_t in_training =
-      config.model.kind == "mpssm"
-          ? nn::memory_estimate(options, gso, windows, problem.num_steps(), /*training=*/true)
+      config.model.kind == ModelKind::kMpssm
+          ? nn::memory_estimate(options, gso, windows, shape.num_steps, /*training=*/true)
           : gcn_memory(options, gso);
   const std::int64_t in_evaluation = nn::memory_estimate(options, gso, problem.evaluation_batch(),
-                                                         problem.num_steps(), /*training=*/false);
+                                                         shape.num_steps, /*training=*/false);
+  // Scratch that is kept between calls, and what an allocator keeps of small pieces.
+  constexpr std::int64_t kKept = std::int64_t{8} << 20;
   // Weights, gradients and Adam's two moments, and the best weights.
-  built.training_bytes =
-      std::max(in_training, in_evaluation) + 5 * 4 * built.num_parameters + problem.data_bytes();
+  built.training_bytes = std::max(in_training, in_evaluation) + 5 * 4 * built.num_parameters +
+                         problem.data_bytes() + kKept;
   return built;
+}
+
+void start_from_data(const task::Problem& problem, const BuiltModel& built) {
+  const auto model = std::dynamic_pointer_cast<nn::ModelImpl>(built.module);
+  if (model == nullptr || model->options().skip_steps == 0) return;
+  if (const auto start = problem.linear_start()) model->start_skip(start->weight, start->bias);
 }
 
 }  // namespace mpssm::train

@@ -13,10 +13,12 @@ struct Generator;
 namespace mpssm::nn {
 class GraphModule;
 }
+namespace mpssm::task {
+class Problem;
+struct ProblemOptions;
+}  // namespace mpssm::task
 
 namespace mpssm::train {
-
-class Problem;
 
 struct BuiltModel {
   std::shared_ptr<nn::GraphModule> module;
@@ -27,6 +29,12 @@ struct BuiltModel {
 };
 
 /// The network that `config` describes, shaped by the problem. Torch's own generator is left alone.
-BuiltModel build_model(const Problem& problem, const Config& config);
+BuiltModel build_model(const task::Problem& problem, const Config& config);
+
+/// Weights that the data know a better start for than chance.
+void start_from_data(const task::Problem& problem, const BuiltModel& built);
+
+/// The settings that a problem looks at.
+task::ProblemOptions problem_options(const Config& config);
 
 }  // namespace mpssm::train

@@ -4,19 +4,21 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <fmt/core.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include <torch/types.h>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/io/safetensors.h"
 
 namespace mpssm::train {
 namespace {
 
-using io::InputError;
+using base::Error;
 
 constexpr std::array<std::pair<torch::ScalarType, const char*>, 4> kTypes = {{
     {torch::kFloat, "F32"},
@@ -45,8 +47,8 @@ torch::Tensor from_raw(const io::RawTensor& raw, const std::string& origin,
     std::memcpy(tensor.data_ptr(), raw.bytes.data(), raw.bytes.size());
     return tensor;
   }
-  throw InputError(origin + ": tensor '" + io::printable(name) +
-                   "': expected type F32, F64, I64 or U8, got " + io::printable(raw.dtype));
+  throw Error(origin, fmt::format("tensor '{}': expected type F32, F64, I64 or U8, got {}",
+                                  base::printable(name), base::printable(raw.dtype)));
 }
 
 void add_weights(io::SafeTensors& file, const std::string& prefix, const Weights& weights) {
@@ -96,7 +98,7 @@ nlohmann::json to_json(const Position& position) {
 }
 
 Position position_from(const std::string& text, const std::string& origin) {
-  const InputError unreadable(origin + ": the position of the run cannot be read");
+  const Error unreadable(origin + ": the position of the run cannot be read");
   Position position;
   try {
     const nlohmann::json json = nlohmann::json::parse(text);
@@ -126,7 +128,7 @@ const std::string& metadata_of(const io::SafeTensors& file, const std::string& k
                                const std::string& origin) {
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end()) {
-    throw InputError(origin + ": no '" + key + "' in its metadata; was this written by mpssm?");
+    throw Error(origin, fmt::format("no '{}' in its metadata; was this written by mpssm?", key));
   }
   return found->second;
 }
@@ -148,13 +150,13 @@ void set_weights(torch::nn::Module& module, const Weights& weights, const std::s
   const auto set = [&](const std::string& name, torch::Tensor target) {
     const auto found = weights.find(name);
     if (found == weights.end()) {
-      throw InputError(origin + ": no weight '" + name + "', which the model has");
+      throw Error(origin, fmt::format("no weight '{}', which the model has", name));
     }
     const torch::Tensor& value = found->second;
     if (value.sizes() != target.sizes() || value.scalar_type() != target.scalar_type()) {
-      throw InputError(origin + ": weight '" + name + "': expected " + c10::str(target.sizes()) +
-                       " " + c10::str(target.scalar_type()) + ", got " + c10::str(value.sizes()) +
-                       " " + c10::str(value.scalar_type()));
+      throw Error(origin, fmt::format("weight '{}': expected {} {}, got {} {}", name,
+                                      c10::str(target.sizes()), c10::str(target.scalar_type()),
+                                      c10::str(value.sizes()), c10::str(value.scalar_type())));
     }
     target.copy_(value);
     ++used;
@@ -164,7 +166,7 @@ void set_weights(torch::nn::Module& module, const Weights& weights, const std::s
   if (used == weights.size()) return;
   for (const auto& [name, tensor] : weights) {
     if (!module.named_parameters().contains(name) && !module.named_buffers().contains(name)) {
-      throw InputError(origin + ": weight '" + io::printable(name) + "' is not of this model");
+      throw Error(origin, fmt::format("weight '{}' is not of this model", base::printable(name)));
     }
   }
 }
@@ -203,7 +205,7 @@ RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& m
   const std::string origin = path.string();
   const io::SafeTensors file = io::read_safetensors(path);
   if (metadata_of(file, "config", origin) != config) {
-    throw InputError(origin + ": was written under other settings than config.toml beside it");
+    throw Error(origin + ": was written under other settings than config.toml beside it");
   }
   RestoredState state{position_from(metadata_of(file, "position", origin), origin),
                       take_weights(file, "best.", origin)};
@@ -214,7 +216,7 @@ RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& m
         found == file.tensors.end() ? torch::Tensor() : from_raw(found->second, origin, name);
     if (!value.defined() || value.sizes() != target.sizes() ||
         value.scalar_type() != target.scalar_type()) {
-      throw InputError(origin + ": tensor '" + name + "' is missing or has another shape");
+      throw Error(origin, fmt::format("tensor '{}' is missing or has another shape", name));
     }
     target.copy_(value);
   };
@@ -228,7 +230,7 @@ RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& m
   try {
     generator.set_state(generator_state);
   } catch (const c10::Error&) {
-    throw InputError(origin + ": the state of the random generator cannot be used");
+    throw Error(origin + ": the state of the random generator cannot be used");
   }
   return state;
 }

@@ -18,7 +18,7 @@ namespace mpssm::train {
 using Weights = std::map<std::string, torch::Tensor>;
 
 Weights copy_weights(const torch::nn::Module& module);
-/// Throws io::InputError (`origin` first) naming the weight that is missing, unknown, or of another
+/// Throws base::Error (`origin` first) naming the weight that is missing, unknown, or of another
 /// shape or type.
 void set_weights(torch::nn::Module& module, const Weights& weights, const std::string& origin);
 
@@ -29,7 +29,7 @@ struct ModelFile {
   Weights weights;
   std::map<std::string, std::string> metadata;
 };
-/// Throws io::InputError; a hostile file can do no more.
+/// Throws base::Error; a hostile file can do no more.
 ModelFile load_model(const std::filesystem::path& path);
 
 /// Where a run stands between two steps.

@@ -4,20 +4,58 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
-#include <initializer_list>
+#include <fmt/core.h>
+#include <optional>
 #include <sstream>
 
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
-#include "mpssm/data/registry.h"
+#include "mpssm/base/error.h"
+#include "mpssm/base/nearest.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/io/csv.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::train {
 namespace {
 
-using io::InputError;
+using base::Error;
+
+/// Settings that have a name out of a table, or "auto" for none of them.
+template <typename T>
+constexpr bool kIsNamed = base::NamedEnum<T>;
+template <typename T>
+constexpr bool kIsNamed<std::optional<T>> = base::NamedEnum<T>;
+
+template <base::NamedEnum T>
+std::string names_of(T value) {
+  return table_of(value).names();
+}
+template <base::NamedEnum T>
+std::string names_of(const std::optional<T>&) {
+  return "auto, " + table_of(T{}).names();
+}
+
+template <base::NamedEnum T>
+std::string_view name_of(T value) {
+  return table_of(value).name(value);
+}
+template <base::NamedEnum T>
+std::string_view name_of(const std::optional<T>& value) {
+  return value ? name_of(*value) : "auto";
+}
+
+template <base::NamedEnum T>
+bool take_name(std::string_view name, T& member) {
+  const std::optional<T> value = table_of(member).find(name);
+  if (value) member = *value;
+  return value.has_value();
+}
+template <base::NamedEnum T>
+bool take_name(std::string_view name, std::optional<T>& member) {
+  member = table_of(T{}).find(name);
+  return member || name == "auto";
+}
 
 template <typename T>
 constexpr std::string_view type_name() {
@@ -41,18 +79,19 @@ bool is_section(const std::string& name) {
   Config any;
   visit_settings(any,
                  [&](std::string_view name, auto&, std::string_view) { known.push_back(name); });
-  std::string message = place + "unknown key '" + io::printable(key) + "'";
-  std::string_view close = data::nearest(key, known);
+  std::string message = fmt::format("{}unknown key '{}'", place, base::printable(key));
+  std::string_view close = base::nearest(key, known);
   // "channels" alone is a slip for "model.channels".
   for (const std::string_view name : known) {
-    if (close.empty() && name.ends_with("." + std::string(key))) close = name;
+    if (close.empty() && name.ends_with(fmt::format(".{}", key))) close = name;
   }
   message += close.empty() ? "; `mpssm train --keys` lists them"
-                           : "; did you mean '" + std::string(close) + "'?";
-  throw InputError(message);
+                           : fmt::format("; did you mean '{}'?", close);
+  throw Error(message);
 }
 
-/// Finds the setting and hands it to `assign`, which returns false if the value has another type.
+/// Finds the setting and hands it to `assign`, which returns false if the value has another type. A
+/// name is assigned as text first.
 template <typename Assign>
 void assign_setting(Config& config, const std::string& place, std::string_view key,
                     const Assign& assign) {
@@ -61,8 +100,19 @@ void assign_setting(Config& config, const std::string& place, std::string_view k
     if (name != key) return;
     found = true;
     using Member = std::remove_reference_t<decltype(member)>;
-    if (!assign(member)) {
-      throw InputError(place + std::string(key) + ": expected " + std::string(type_name<Member>()));
+    const std::string where = fmt::format("{}{}", place, key);
+    const auto must_fit = [&](auto& value) {
+      if (!assign(value)) throw Error(where, fmt::format("expected {}", type_name<Member>()));
+    };
+    if constexpr (kIsNamed<Member>) {
+      std::string text;
+      must_fit(text);
+      if (take_name(text, member)) return;
+      throw Error({.where = where,
+                   .expected = "one of " + names_of(member),
+                   .got = fmt::format("'{}'", base::printable(text))});
+    } else {
+      must_fit(member);
     }
   });
   if (!found) throw_unknown_key(place, key);
@@ -111,7 +161,7 @@ bool take(std::string_view text, std::string& member) {
 
 std::string place_of(const std::string& origin, const toml::source_region& source) {
   std::string place = origin + ":";
-  if (source.begin.line > 0) place += std::to_string(source.begin.line) + ":";
+  if (source.begin.line > 0) place += fmt::format("{}:", source.begin.line);
   return place + " ";
 }
 
@@ -164,14 +214,13 @@ class TomlGuard {
   static constexpr std::string_view kEndsOfKeys = "\n=[]{},";
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw InputError(origin_ + ":" + std::to_string(line_) + ":" + std::to_string(column_) + ": " +
-                     what);
+    throw Error(fmt::format("{}:{}:{}: {}", origin_, line_, column_, what));
   }
 
   void advance() {
     const auto c = static_cast<unsigned char>(text_[at_]);
     if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F) {
-      fail("expected text, got the control character '" + io::printable(text_.substr(at_, 1)) +
+      fail("expected text, got the control character '" + base::printable(text_.substr(at_, 1)) +
            "'");
     }
     ++at_;
@@ -215,6 +264,10 @@ std::string toml_value(double value) {
   if (result.find_first_of(".e") == std::string::npos) result += ".0";
   return result;
 }
+template <typename T>
+requires kIsNamed<T> std::string toml_value(const T& value) {
+  return fmt::format("\"{}\"", name_of(value));
+}
 std::string toml_value(const std::string& value) {
   std::ostringstream out;
   out << toml::value<std::string>(value);
@@ -223,19 +276,8 @@ std::string toml_value(const std::string& value) {
 
 void expect(bool holds, std::string_view key, const std::string& expected, const std::string& got) {
   if (!holds) {
-    throw InputError(std::string(key) + ": expected " + expected + ", got " + got);
+    throw Error(std::string(key), fmt::format("expected {}, got {}", expected, got));
   }
-}
-
-void expect_one_of(std::string_view key, const std::string& value,
-                   std::initializer_list<std::string_view> names) {
-  std::string list;
-  for (const std::string_view name : names) {
-    if (value == name) return;
-    list += (list.empty() ? "" : ", ") + std::string(name);
-  }
-  throw InputError(std::string(key) + ": expected one of " + list + ", got '" +
-                   io::printable(value) + "'");
 }
 
 }  // namespace
@@ -246,7 +288,7 @@ void apply_toml(Config& config, std::string_view text, const std::string& origin
   try {
     table = toml::parse(text, origin);
   } catch (const toml::parse_error& error) {
-    throw InputError(place_of(origin, error.source()) + std::string(error.description()));
+    throw Error(place_of(origin, error.source()) + std::string(error.description()));
   }
   apply_table(config, table, "", origin);
 }
@@ -254,7 +296,7 @@ void apply_toml(Config& config, std::string_view text, const std::string& origin
 void apply_setting(Config& config, std::string_view assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    throw InputError("--set: expected KEY=VALUE, got '" + io::printable(assignment) + "'");
+    throw Error("--set: expected KEY=VALUE, got '" + base::printable(assignment) + "'");
   }
   const std::string_view value = assignment.substr(equals + 1);
   assign_setting(config, "--set: ", assignment.substr(0, equals),
@@ -269,26 +311,10 @@ void check(const Config& config) {
     }
   });
   const ModelConfig& model = config.model;
-  expect_one_of("model.kind", model.kind,
-                {"mpssm", "gcn", "linear_gcn", "linear_gcn_shared", "linear_blocks"});
-  expect_one_of("model.state", model.state, {"dense", "diagonal", "stable"});
-  expect_one_of("model.norm", model.norm, {"layer", "batch", "none"});
-  expect_one_of("model.state_norm", model.state_norm, {"layer", "batch", "none"});
-  for (const auto& [key, value] : {std::pair{"model.activation", &model.activation},
-                                   {"model.readout_activation", &model.readout_activation}}) {
-    expect_one_of(key, *value, {"gelu", "relu", "tanh", "leaky_relu", "identity"});
-  }
-  expect_one_of("model.pooling", model.pooling, {"mean", "sum", "max", "sum_max_mean"});
-  expect_one_of("model.gso", model.gso,
-                {"sym_normalized", "sym_normalized_no_loops", "random_walk", "adjacency",
-                 "laplacian", "identity"});
-  expect_one_of("model.plan", model.plan,
-                {"auto", "stepwise", "doubling", "diagonal", "spectral", "reference"});
   // Bounds far above any use, so that a slip gives a message and not an allocation failure.
   const auto expect_range = [](std::string_view key, std::int64_t value, std::int64_t low,
                                std::int64_t high) {
-    expect(value >= low && value <= high, key,
-           "a number from " + std::to_string(low) + " to " + std::to_string(high),
+    expect(value >= low && value <= high, key, fmt::format("a number from {} to {}", low, high),
            std::to_string(value));
   };
   expect_range("model.channels", model.channels, 1, 1 << 16);
@@ -298,7 +324,8 @@ void check(const Config& config) {
   expect_range("train.epochs", config.train.epochs, 1, 1'000'000'000);
   expect_range("train.batch", config.train.batch, 1, 1'000'000'000);
   expect_range("train.eval_every", config.train.eval_every, 1, 1'000'000'000);
-  expect(model.state == "dense" || model.kind != "mpssm" || model.channels % 2 == 0,
+  expect(model.state == nn::StateKind::kDense || model.kind != ModelKind::kMpssm ||
+             model.channels % 2 == 0,
          "model.channels", "an even number with a diagonal state (channels come in pairs)",
          std::to_string(model.channels));
   expect(model.dropout < 1.0, "model.dropout", "a number in [0, 1)", toml_value(model.dropout));
@@ -309,9 +336,6 @@ void check(const Config& config) {
          "a number from model.min_modulus (" + toml_value(model.min_modulus) + ") to below 1",
          toml_value(model.max_modulus));
   const TrainConfig& train = config.train;
-  expect_one_of("train.optimiser", train.optimiser, {"adamw", "adam"});
-  expect_one_of("train.schedule", train.schedule, {"constant", "plateau", "cosine"});
-  expect_one_of("train.loss", train.loss, {"auto", "mse", "mae"});
   expect(train.lr > 0.0, "train.lr", "a number above 0", toml_value(train.lr));
   expect(train.plateau_factor > 0.0 && train.plateau_factor < 1.0, "train.plateau_factor",
          "a number between 0 and 1", toml_value(train.plateau_factor));
@@ -329,9 +353,39 @@ std::string to_toml(const Config& config) {
       section = now;
       text += "\n[" + section + "]\n";
     }
-    text += std::string(key.substr(now.empty() ? 0 : dot + 1)) + " = " + toml_value(value) + "\n";
+    text += fmt::format("{} = {}\n", key.substr(now.empty() ? 0 : dot + 1), toml_value(value));
   });
   return text;
+}
+
+std::vector<Setting> settings_of(const Config& config) {
+  std::vector<Setting> settings;
+  visit_settings(config, [&](std::string_view key, const auto& value, std::string_view help) {
+    using Value = std::remove_cvref_t<decltype(value)>;
+    Setting setting{.key = std::string(key), .value = {}, .help = std::string(help)};
+    if constexpr (std::same_as<Value, std::string>) {
+      setting.value = value;
+    } else if constexpr (std::same_as<Value, double>) {
+      setting.value = io::number_text(value);
+    } else if constexpr (kIsNamed<Value>) {
+      setting.value = name_of(value);
+      setting.help += (help.empty() ? "" : ": ") + names_of(value);
+    } else {
+      setting.value = toml_value(value);
+    }
+    settings.push_back(std::move(setting));
+  });
+  return settings;
+}
+
+std::string first_difference(const Config& there, const Config& here) {
+  const std::vector<Setting> stored = settings_of(there);
+  const std::vector<Setting> wanted = settings_of(here);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (stored[i].value == wanted[i].value) continue;
+    return fmt::format("{} is {} there, {} here", wanted[i].key, stored[i].value, wanted[i].value);
+  }
+  return "";
 }
 
 }  // namespace mpssm::train

@@ -4,19 +4,56 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "mpssm/base/enum_table.h"
+#include "mpssm/data/dataset.h"
+#include "mpssm/engine/activation.h"
+#include "mpssm/engine/plan.h"
+#include "mpssm/engine/pool.h"
+#include "mpssm/graph/gso.h"
+#include "mpssm/nn/kinds.h"
+#include "mpssm/task/loss.h"
+
 namespace mpssm::train {
+
+enum class ModelKind {
+  kMpssm,
+  kGcn,
+  kLinearGcn,        ///< layers without nonlinearity
+  kLinearGcnShared,  ///< one weight for all layers
+  kLinearBlocks,     ///< blocks of them with an MLP each
+};
+inline constexpr base::EnumRow<ModelKind> kModelKinds[] = {
+    {ModelKind::kMpssm, "mpssm"},
+    {ModelKind::kGcn, "gcn"},
+    {ModelKind::kLinearGcn, "linear_gcn"},
+    {ModelKind::kLinearGcnShared, "linear_gcn_shared"},
+    {ModelKind::kLinearBlocks, "linear_blocks"},
+};
+constexpr base::EnumTable<ModelKind> table_of(ModelKind) { return kModelKinds; }
+constexpr std::string_view to_string(ModelKind kind) { return table_of(kind).name(kind); }
+
+enum class Optimiser { kAdamW, kAdam };
+inline constexpr base::EnumRow<Optimiser> kOptimisers[] = {{Optimiser::kAdamW, "adamw"},
+                                                           {Optimiser::kAdam, "adam"}};
+constexpr base::EnumTable<Optimiser> table_of(Optimiser) { return kOptimisers; }
+
+enum class Schedule { kConstant, kPlateau, kCosine };
+inline constexpr base::EnumRow<Schedule> kSchedules[] = {{Schedule::kConstant, "constant"},
+                                                         {Schedule::kPlateau, "plateau"},
+                                                         {Schedule::kCosine, "cosine"}};
+constexpr base::EnumTable<Schedule> table_of(Schedule) { return kSchedules; }
 
 // What each means: visit_settings() below.
 
 struct DataConfig {
   std::string name = "";
   std::int64_t split = 0;
-  std::string task = "auto";
+  std::optional<data::Task> task;  ///< none: "auto"
   std::string target = "";
   bool directed = false;
   bool standardise = true;
@@ -28,34 +65,34 @@ struct DataConfig {
 };
 
 struct ModelConfig {
-  std::string kind = "mpssm";
+  ModelKind kind = ModelKind::kMpssm;
   std::int64_t channels = 64;
   std::int64_t blocks = 4;
   std::int64_t hops = 4;
-  std::string state = "stable";
+  nn::StateKind state = nn::StateKind::kStable;
   double min_modulus = 0.7;
   double max_modulus = 0.999;
-  std::string activation = "gelu";
-  std::string norm = "layer";
-  std::string state_norm = "layer";
+  engine::Activation activation = engine::Activation::kGelu;
+  nn::NormKind norm = nn::NormKind::kLayer;
+  nn::NormKind state_norm = nn::NormKind::kLayer;
   bool residual = true;
   double dropout = 0.2;
-  std::string gso = "sym_normalized";
-  std::string pooling = "mean";
+  graph::GsoKind gso = graph::GsoKind::kSymNormalized;
+  engine::Pooling pooling = engine::Pooling::kMean;
   std::int64_t readout_layers = 1;
-  std::string readout_activation = "gelu";
+  engine::Activation readout_activation = engine::Activation::kGelu;
   bool node_embedding = false;
   bool skip = false;
-  std::string plan = "auto";
+  engine::Plan plan = engine::Plan::kAuto;
 };
 
 struct TrainConfig {
   std::int64_t epochs = 300;
   std::int64_t batch = 64;
-  std::string optimiser = "adamw";
+  Optimiser optimiser = Optimiser::kAdamW;
   double lr = 1e-3;
   double weight_decay = 0.0;
-  std::string schedule = "constant";
+  Schedule schedule = Schedule::kConstant;
   double warmup_epochs = 0.0;
   double min_lr = 1e-6;
   double plateau_factor = 0.5;
@@ -64,7 +101,7 @@ struct TrainConfig {
   std::int64_t patience = 0;
   std::int64_t eval_every = 1;
   std::string metric = "auto";
-  std::string loss = "auto";
+  task::Loss loss = task::Loss::kAuto;
   bool class_weights = false;
   bool on_validation = false;
   bool track_test = false;
@@ -78,7 +115,8 @@ struct Config {
   TrainConfig train;
 };
 
-/// Calls visit(key, member, help) for every setting, in order; `config` may be const.
+/// Calls visit(key, member, help) for every setting, in order; `config` may be const. The help of
+/// an enum leaves out its names, which its table knows.
 template <typename AnyConfig, typename Visit>
 void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("seed", config.seed, "start of all random numbers");
@@ -96,33 +134,32 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("data.split_seed", data.split_seed, "of the random split of data that has none");
   visit("data.make_seed", data.make_seed, "of built-in data");
   auto& model = config.model;
-  visit("model.kind", model.kind, "mpssm, gcn, linear_gcn, linear_gcn_shared or linear_blocks");
+  visit("model.kind", model.kind, "");
   visit("model.channels", model.channels, "width");
   visit("model.blocks", model.blocks, "blocks (gcn: layers)");
   visit("model.hops", model.hops, "hops per block on a static graph");
-  visit("model.state", model.state, "W: dense, diagonal or stable");
+  visit("model.state", model.state, "W");
   visit("model.min_modulus", model.min_modulus, "diagonal W: least modulus at the start");
   visit("model.max_modulus", model.max_modulus, "diagonal W: largest modulus at the start");
-  visit("model.activation", model.activation, "gelu, relu, tanh, leaky_relu, identity");
-  visit("model.norm", model.norm, "layer, batch, none");
+  visit("model.activation", model.activation, "");
+  visit("model.norm", model.norm, "");
   visit("model.state_norm", model.state_norm, "norm between recurrence and MLP");
   visit("model.residual", model.residual, "add each block's input to its output");
   visit("model.dropout", model.dropout, "share of numbers dropped in training");
-  visit("model.gso", model.gso,
-        "graph shift operator: sym_normalized, random_walk, adjacency, ...");
-  visit("model.pooling", model.pooling, "mean, sum, max, sum_max_mean");
+  visit("model.gso", model.gso, "graph shift operator");
+  visit("model.pooling", model.pooling, "");
   visit("model.readout_layers", model.readout_layers, "linear layers of the readout");
   visit("model.readout_activation", model.readout_activation, "between them");
   visit("model.node_embedding", model.node_embedding, "forecasts: a learned vector per node");
   visit("model.skip", model.skip, "forecasts: a linear map from the window to the output");
-  visit("model.plan", model.plan, "auto, stepwise, doubling, diagonal, spectral");
+  visit("model.plan", model.plan, "");
   auto& train = config.train;
   visit("train.epochs", train.epochs, "passes over the training data (one graph: steps)");
   visit("train.batch", train.batch, "graphs or windows per step");
-  visit("train.optimiser", train.optimiser, "adamw or adam");
+  visit("train.optimiser", train.optimiser, "");
   visit("train.lr", train.lr, "learning rate");
   visit("train.weight_decay", train.weight_decay, "not applied to biases and norms");
-  visit("train.schedule", train.schedule, "constant, plateau or cosine");
+  visit("train.schedule", train.schedule, "");
   visit("train.warmup_epochs", train.warmup_epochs, "cosine: linear rise first");
   visit("train.min_lr", train.min_lr, "plateau: lowest learning rate");
   visit("train.plateau_factor", train.plateau_factor, "plateau: lr is multiplied by this");
@@ -131,7 +168,7 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("train.patience", train.patience, "evaluations without gain before the end (0: never)");
   visit("train.eval_every", train.eval_every, "epochs between evaluations");
   visit("train.metric", train.metric, "selects the best model, on validation");
-  visit("train.loss", train.loss, "regression and forecasts: mse or mae");
+  visit("train.loss", train.loss, "regression and forecasts");
   visit("train.class_weights", train.class_weights, "rare classes count more");
   visit("train.on_validation", train.on_validation,
         "series: also train on the validation part; the last weights count");
@@ -139,18 +176,29 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("train.checkpoint_seconds", train.checkpoint_seconds, "time between checkpoints");
 }
 
-/// Applies TOML text; `origin` names it in messages ("my.toml"). Throws io::InputError: syntax with
-/// line and column, unknown key with the nearest known one, wrong type.
+/// Applies TOML text; `origin` names it in messages ("my.toml"). Throws base::Error: syntax with
+/// line and column, unknown key with the nearest known one, wrong type, unknown name.
 void apply_toml(Config& config, std::string_view text, const std::string& origin);
 
 /// Applies one "key=value" from a command line.
 void apply_setting(Config& config, std::string_view assignment);
 
-/// Checks ranges and names; throws io::InputError naming key, value and what is allowed.
+/// Checks ranges; throws base::Error naming key, value and what is allowed.
 void check(const Config& config);
 
 /// All settings as TOML that apply_toml() reads back to the same.
 std::string to_toml(const Config& config);
+
+/// A setting as people read it: "model.plan", "auto", "auto, stepwise, ...".
+struct Setting {
+  std::string key;
+  std::string value;
+  std::string help;
+};
+std::vector<Setting> settings_of(const Config& config);
+
+/// The first setting in which two configs differ, "KEY is a there, b here"; empty if none does.
+std::string first_difference(const Config& there, const Config& here);
 
 /// Settings shipped for a dataset (configs/<name>.toml), or nullptr.
 const char* preset(std::string_view name);

@@ -2,16 +2,18 @@
 #include "mpssm/train/search.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
+#include "mpssm/base/sha256.h"
 #include "mpssm/io/file.h"
-#include "mpssm/io/sha256.h"
 #include "mpssm/train/trainer.h"
 
 namespace mpssm::train {
 namespace {
 
-using io::InputError;
+using base::Error;
 
 struct Axis {
   std::string key;
@@ -21,7 +23,7 @@ struct Axis {
 Axis parse_axis(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw InputError("--grid: expected KEY=A,B,C, got '" + io::printable(text) + "'");
+    throw Error("--grid: expected KEY=A,B,C, got '" + base::printable(text) + "'");
   }
   Axis axis{text.substr(0, equals), {}};
   std::size_t begin = equals + 1;
@@ -29,7 +31,7 @@ Axis parse_axis(const std::string& text) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     axis.values.push_back(text.substr(begin, end - begin));
     if (axis.values.back().empty()) {
-      throw InputError("--grid: " + axis.key + " has an empty value");
+      throw Error("--grid: " + axis.key + " has an empty value");
     }
     begin = end + 1;
   }
@@ -46,12 +48,12 @@ std::vector<std::vector<std::string>> search_points(const std::vector<std::strin
   for (const std::string& text : axes) {
     const Axis axis = parse_axis(text);
     if (std::find(keys.begin(), keys.end(), axis.key) != keys.end()) {
-      throw InputError("--grid: " + axis.key + " is given twice");
+      throw Error("--grid: " + axis.key + " is given twice");
     }
     keys.push_back(axis.key);
     std::vector<std::vector<std::string>> longer;
     if (static_cast<std::int64_t>(points.size() * axis.values.size()) > kMaxPoints) {
-      throw InputError("--grid: more than " + std::to_string(kMaxPoints) + " combinations");
+      throw Error("--grid", fmt::format("more than {} combinations", kMaxPoints));
     }
     for (const auto& point : points) {
       for (const std::string& value : axis.values) {
@@ -80,7 +82,7 @@ std::string folder_name(const std::vector<std::string>& settings) {
       name.begin(), name.end(), [](char c) { return c == '/' || c == '\0'; }, '_');
   constexpr std::size_t kMaxLength = 120;
   if (name.size() > kMaxLength)
-    name = name.substr(0, kMaxLength) + "-" + io::sha256(name).substr(0, 8);
+    name = name.substr(0, kMaxLength) + "-" + base::sha256(name).substr(0, 8);
   return name;
 }
 

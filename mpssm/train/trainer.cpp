@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <numbers>
 #include <numeric>
@@ -11,12 +12,12 @@
 
 #include <torch/types.h>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
 #include "mpssm/ops/generator.h"
+#include "mpssm/task/metrics.h"
+#include "mpssm/task/problem.h"
 #include "mpssm/train/adam.h"
 #include "mpssm/train/checkpoint.h"
-#include "mpssm/train/metrics.h"
-#include "mpssm/train/problem.h"
 
 namespace mpssm::train {
 namespace {
@@ -27,11 +28,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::string shortest(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
+std::string shortest(double value) { return fmt::format("{:.9g}", value); }
 
 class Run {
  public:
@@ -39,15 +36,15 @@ class Run {
       : job_(job),
         hooks_(hooks),
         settings_(job.config.train),
-        higher_is_better_(metric_info(job.metric).higher_is_better),
+        higher_is_better_(task::metric_info(job.metric).higher_is_better),
         config_text_(to_toml(job.config)),
         adam_(*job.model, {.weight_decay = settings_.weight_decay,
-                           .decoupled = settings_.optimiser == "adamw"}),
+                           .decoupled = settings_.optimiser == Optimiser::kAdamW}),
         generator_(*job.generator),
         num_train_(job.problem.num_train()),
         batch_size_(std::min(settings_.batch, std::max<std::int64_t>(num_train_, 1))),
         num_batches_((num_train_ + batch_size_ - 1) / batch_size_) {
-    if (num_train_ < 1) throw io::InputError("expected something to train on, got no sample");
+    if (num_train_ < 1) throw base::Error("expected something to train on, got no sample");
     if (job.resume && std::filesystem::exists(state_path())) {
       RestoredState state = load_state(state_path(), *job.model, adam_, generator_, config_text_);
       position_ = std::move(state.position);
@@ -79,11 +76,11 @@ class Run {
                              position_.step == position_.epoch * num_batches_ + position_.batch &&
                              (position_.finished || position_.epoch < settings_.epochs);
     if (is_possible) return;
-    throw io::InputError(state_path().string() + ": the position of the run is epoch " +
-                         std::to_string(position_.epoch) + " of " +
-                         std::to_string(settings_.epochs) + ", batch " +
-                         std::to_string(position_.batch) + " of " + std::to_string(num_batches_) +
-                         ", step " + std::to_string(position_.step));
+    throw base::Error(
+        state_path().string(),
+        fmt::format("the position of the run is epoch {} of {}, batch {} of {}, step {}",
+                    position_.epoch, settings_.epochs, position_.batch, num_batches_,
+                    position_.step));
   }
 
   std::filesystem::path state_path() const { return job_.folder / "state.safetensors"; }
@@ -118,7 +115,7 @@ class Run {
     adam_.step(progress.lr);
 
     position_.loss_sum += progress.loss;
-    Metrics val;
+    task::Metrics val;
     if (++position_.batch == num_batches_) end_epoch(progress, val);
     progress.step = position_.step;
     progress.num_steps = settings_.epochs * num_batches_;
@@ -132,9 +129,10 @@ class Run {
   }
 
   [[noreturn]] void stop_as_diverged(const char* what, const Progress& progress) const {
-    throw io::InputError("training stopped at step " + std::to_string(position_.step) + ": " +
-                         what + " is not a finite number any more (learning rate " +
-                         shortest(progress.lr) + "); try " + remedies());
+    throw base::Error(fmt::format("training stopped at step {}: {} is not a finite number any more "
+                                  "(learning rate {}); try {}",
+                                  position_.step, what, shortest(progress.lr), remedies()),
+                      base::ErrorKind::kDiverged);
   }
 
   /// What is not set yet.
@@ -142,11 +140,12 @@ class Run {
     std::string text = "a smaller train.lr";
     if (settings_.clip <= 0.0) text += ", train.clip=1";
     const ModelConfig& model = job_.config.model;
-    if (model.kind == "mpssm" && model.state != "stable") text += ", model.state=stable";
+    if (model.kind == ModelKind::kMpssm && model.state != nn::StateKind::kStable)
+      text += ", model.state=stable";
     return text;
   }
 
-  void end_epoch(Progress& progress, Metrics& val) {
+  void end_epoch(Progress& progress, task::Metrics& val) {
     const double train_loss = position_.loss_sum / static_cast<double>(num_batches_);
     ++position_.epoch;
     position_.batch = 0;
@@ -164,14 +163,14 @@ class Run {
         is_last || (settings_.patience > 0 && position_.evals_since_gain >= settings_.patience);
   }
 
-  Metrics evaluate(data::Part part) const {
+  task::Metrics evaluate(data::Part part) const {
     const torch::NoGradGuard no_grad;
     job_.model->eval();
     return job_.problem.evaluate(*job_.model, part);
   }
 
   /// Keeps the weights if they are the best so far; lowers the learning rate on a plateau.
-  void select(const Metrics& val) {
+  void select(const task::Metrics& val) {
     double value = val.at(job_.metric);
     // Not defined on this validation part (one class only, say): the loss decides.
     if (std::isnan(value)) value = higher_is_better_ ? -val.at("loss") : val.at("loss");
@@ -188,7 +187,7 @@ class Run {
       return;
     }
     ++position_.evals_since_gain;
-    if (settings_.schedule == "plateau" &&
+    if (settings_.schedule == Schedule::kPlateau &&
         ++position_.evals_since_drop > settings_.plateau_patience) {
       position_.lr_factor = std::max(position_.lr_factor * settings_.plateau_factor,
                                      std::min(settings_.min_lr / settings_.lr, 1.0));
@@ -196,8 +195,8 @@ class Run {
     }
   }
 
-  void record(double train_loss, double lr, const Metrics& val) {
-    Metrics columns;
+  void record(double train_loss, double lr, const task::Metrics& val) {
+    task::Metrics columns;
     for (const auto& [name, value] : val) columns["val_" + name] = value;
     if (settings_.track_test) {
       for (const auto& [name, value] : evaluate(data::Part::kTest)) columns["test_" + name] = value;
@@ -207,8 +206,8 @@ class Run {
       for (const auto& [name, value] : columns) position_.history += "," + name;
       position_.history += "\n";
     }
-    position_.history += std::to_string(position_.step) + "," + std::to_string(position_.epoch) +
-                         "," + shortest(lr) + "," + shortest(train_loss);
+    position_.history += fmt::format("{},{},{},{}", position_.step, position_.epoch, shortest(lr),
+                                     shortest(train_loss));
     for (const auto& [name, value] : columns) position_.history += "," + shortest(value);
     position_.history += "\n";
   }
@@ -260,7 +259,7 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, std::int64_t seed, std
 }
 
 double schedule_factor(const TrainConfig& config, double epoch) {
-  if (config.schedule != "cosine") return 1.0;
+  if (config.schedule != Schedule::kCosine) return 1.0;
   if (epoch < config.warmup_epochs) return std::max(1e-6, epoch / config.warmup_epochs);
   const double rest = std::max(static_cast<double>(config.epochs) - config.warmup_epochs, 1e-9);
   return 0.5 * (1.0 + std::cos(std::numbers::pi * (epoch - config.warmup_epochs) / rest));

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "mpssm/task/metrics.h"
 #include "mpssm/train/built_model.h"
 #include "mpssm/train/config.h"
-#include "mpssm/train/metrics.h"
 
 namespace mpssm::train {
 
@@ -21,10 +21,10 @@ struct Progress {
   std::int64_t num_steps = 0;
   double loss = 0.0;  ///< of this step
   double lr = 0.0;
-  const Metrics* val = nullptr;  ///< set after an evaluation
-  double best = 0.0;             ///< NaN before the first evaluation
-  double seconds = 0.0;          ///< of the whole run, earlier pieces included
-  double seconds_left = 0.0;     ///< at the present speed
+  const task::Metrics* val = nullptr;  ///< set after an evaluation
+  double best = 0.0;                   ///< NaN before the first evaluation
+  double seconds = 0.0;                ///< of the whole run, earlier pieces included
+  double seconds_left = 0.0;           ///< at the present speed
 };
 
 struct TrainHooks {
@@ -33,7 +33,7 @@ struct TrainHooks {
 };
 
 struct TrainJob {
-  const Problem& problem;
+  const task::Problem& problem;
   const Config& config;
   std::string metric;  ///< selects the best model, on validation
   std::shared_ptr<nn::GraphModule> model;
@@ -52,7 +52,7 @@ struct TrainOutcome {
 
 /// Trains, keeping state.safetensors, model.safetensors (best so far) and metrics.csv in the
 /// folder; at the end the model has the best weights. Given the same config and data, the outcome
-/// is the same to the bit for any number of threads and of interruptions. Throws io::InputError
+/// is the same to the bit for any number of threads and of interruptions. Throws base::Error
 /// when the loss is no longer finite, with the files of the last checkpoint in place.
 TrainOutcome train(const TrainJob& job, const TrainHooks& hooks = {});
 

@@ -103,6 +103,15 @@ class Resumed(refusal.BadInput):
 
 
 class NewData(Pinned):
+    def test_sensitivity_answers_about_changed_data(self):
+        question = ["sensitivity", "run", "--target", "n3", "--json"]
+        before = self.succeed(*question).out
+        self.assertEqual(self.succeed(*question, "--data", "own").out, before)
+        self.write("own/edges.csv", ring() + "n3,n9\n")
+        self.refuse(question, "edges.csv has changed", "--data")
+        self.assertNotEqual(self.succeed(*question, "--data", "own").out, before)
+        self.refuse(["sensitivity", "own", "--data", "own"], "--data is for a run")
+
     def test_changed_data_are_read_with_the_learned_columns(self):
         self.change(table(change=one_cell))
         after = rows_of(self.succeed("predict", "run", "--data", "own").out)

@@ -80,6 +80,8 @@ class NothingOfOthers(RunFolder):
         self.refuse(["predict", "run", "--out", "run/config.toml"], "config.toml", "already")
         self.succeed("predict", "run", "--out", "p.csv")
         self.succeed("predict", "run", "--out", "p.csv")
+        self.refuse(["sensitivity", "run", "--target", "a", "--plot", "own/nodes.csv"], "own/nodes.csv", "already")
+        self.refuse(["data", "make", "board:6x6", "--out", "own/edges.csv"], "own/edges.csv", "already")
 
     def test_a_failed_start_leaves_no_folder(self):
         self.refuse(["train", "board:6x6", "--quiet", "--out", "out", "--memory-limit", "1"], "MiB")

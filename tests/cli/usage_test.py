@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import signal
+import subprocess
 import time
 import unittest
 
@@ -179,6 +180,14 @@ class ManyRuns(Usage):
         self.assertEqual(len(states), 2)
         self.assertEqual(json.loads(self.succeed(*args).out.splitlines()[-1]), first)
         self.assertEqual({path: path.stat().st_mtime_ns for path in states}, states)
+
+    def test_a_full_disk_ends_a_search(self):
+        command = ["sh", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh", program.PROGRAM, "tune", "board:6x6", "--out",
+                   "trials", "--grid", "model.hops=1,2", *TINY]
+        result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("cannot write", result.stderr)
+        self.assertFalse((self.folder / "trials" / "trials.csv").exists())
 
     def test_the_number_of_threads_does_not_change_the_result(self):
         for threads in ("1", "2"):

@@ -8,7 +8,7 @@
 
 #include <torch/torch.h>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
 #include "mpssm/io/safetensors.h"
 #include "mpssm/ops/generator.h"
 
@@ -39,11 +39,11 @@ TEST(Checkpoint, RefusesWeightsOfAnotherModel) {
   torch::nn::Linear wide(5, 4);
   torch::nn::Linear bare(torch::nn::LinearOptions(3, 4).bias(false));
   EXPECT_THAT([&] { set_weights(*wide, copy_weights(*small), "f"); },
-              ThrowsMessage<io::InputError>(HasSubstr("weight 'weight': expected [4, 5]")));
+              ThrowsMessage<base::Error>(HasSubstr("weight 'weight': expected [4, 5]")));
   EXPECT_THAT([&] { set_weights(*small, copy_weights(*bare), "f"); },
-              ThrowsMessage<io::InputError>(HasSubstr("no weight 'bias'")));
+              ThrowsMessage<base::Error>(HasSubstr("no weight 'bias'")));
   EXPECT_THAT([&] { set_weights(*bare, copy_weights(*small), "f"); },
-              ThrowsMessage<io::InputError>(HasSubstr("'bias' is not of this model")));
+              ThrowsMessage<base::Error>(HasSubstr("'bias' is not of this model")));
 }
 
 TEST(Checkpoint, StateBringsBackPositionMomentsAndGenerator) {
@@ -75,7 +75,7 @@ TEST(Checkpoint, StateBringsBackPositionMomentsAndGenerator) {
   EXPECT_EQ(state.position.history, "a,b\n");
   EXPECT_TRUE(std::isnan(state.position.best_value));
   EXPECT_THAT([&] { load_state(scratch / "s", *other, other_adam, again, "other"); },
-              ThrowsMessage<io::InputError>(HasSubstr("other settings")));
+              ThrowsMessage<base::Error>(HasSubstr("other settings")));
 }
 
 TEST(Checkpoint, AnInfiniteBestValueStaysInfinite) {
@@ -99,12 +99,12 @@ TEST(Checkpoint, RefusesTypesAndFilesThatAreNotOurs) {
   file.tensors["w"] = {"F16", {2}, std::vector<std::byte>(4)};
   io::write_safetensors(scratch / "half", file);
   EXPECT_THAT([&] { load_model(scratch / "half"); },
-              ThrowsMessage<io::InputError>(HasSubstr("expected type F32")));
+              ThrowsMessage<base::Error>(HasSubstr("expected type F32")));
   torch::nn::Linear net(3, 2);
   Adam adam(*net, {});
   at::Generator generator = ops::make_generator(1);
   EXPECT_THAT([&] { load_state(scratch / "half", *net, adam, generator, ""); },
-              ThrowsMessage<io::InputError>(HasSubstr("written by mpssm?")));
+              ThrowsMessage<base::Error>(HasSubstr("written by mpssm?")));
 }
 
 }  // namespace

@@ -4,13 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "mpssm/base/error.h"
 #include "mpssm/data/registry.h"
-#include "mpssm/io/error.h"
 
 namespace mpssm::train {
 namespace {
 
-using io::InputError;
+using base::Error;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -32,28 +32,27 @@ TEST(Config, IsWrittenAsTomlThatReadsBackToTheSame) {
 TEST(Config, NamesTheNearestKeyAndTheLine) {
   Config config;
   EXPECT_THAT([&] { apply_toml(config, "[model]\n\nchanels = 3\n", "my.toml"); },
-              ThrowsMessage<InputError>(AllOf(HasSubstr("my.toml:3:"), HasSubstr("model.chanels"),
-                                              HasSubstr("'model.channels'"))));
+              ThrowsMessage<Error>(AllOf(HasSubstr("my.toml:3:"), HasSubstr("model.chanels"),
+                                         HasSubstr("'model.channels'"))));
   EXPECT_THAT([&] { apply_setting(config, "channels=3"); },
-              ThrowsMessage<InputError>(HasSubstr("did you mean 'model.channels'?")));
-  EXPECT_THAT([&] { apply_setting(config, "xyzzy=3"); },
-              ThrowsMessage<InputError>(HasSubstr("--keys")));
+              ThrowsMessage<Error>(HasSubstr("did you mean 'model.channels'?")));
+  EXPECT_THAT([&] { apply_setting(config, "xyzzy=3"); }, ThrowsMessage<Error>(HasSubstr("--keys")));
 }
 
 TEST(Config, RefusesValuesOfAnotherType) {
   Config config;
   EXPECT_THAT([&] { apply_setting(config, "model.channels=many"); },
-              ThrowsMessage<InputError>(HasSubstr("model.channels: expected a whole number")));
+              ThrowsMessage<Error>(HasSubstr("model.channels: expected a whole number")));
   EXPECT_THAT([&] { apply_setting(config, "model.residual=1"); },
-              ThrowsMessage<InputError>(HasSubstr("true or false")));
+              ThrowsMessage<Error>(HasSubstr("true or false")));
   EXPECT_THAT([&] { apply_toml(config, "[train]\nlr = \"high\"\n", "f"); },
-              ThrowsMessage<InputError>(HasSubstr("f:2: train.lr: expected a number")));
+              ThrowsMessage<Error>(HasSubstr("f:2: train.lr: expected a number")));
   EXPECT_THAT([&] { apply_toml(config, "[train]\nlr = nan\n", "f"); },
-              ThrowsMessage<InputError>(HasSubstr("train.lr")));
+              ThrowsMessage<Error>(HasSubstr("train.lr")));
   EXPECT_THAT([&] { apply_toml(config, "train = 3\n", "f"); },
-              ThrowsMessage<InputError>(HasSubstr("train")));
+              ThrowsMessage<Error>(HasSubstr("train")));
   EXPECT_THAT([&] { apply_toml(config, "[train\n", "f"); },
-              ThrowsMessage<InputError>(HasSubstr("f:1:")));
+              ThrowsMessage<Error>(HasSubstr("f:1:")));
 }
 
 std::string repeated(const std::string& text, int times) {
@@ -66,7 +65,7 @@ TEST(Config, RefusesDeepNestingBeforeItIsParsed) {
   const auto expect_refused = [](const std::string& text, const std::string& place) {
     Config config;
     EXPECT_THAT([&] { apply_toml(config, text, "my.toml"); },
-                ThrowsMessage<InputError>(AllOf(HasSubstr("my.toml:" + place), HasSubstr("many"))));
+                ThrowsMessage<Error>(AllOf(HasSubstr("my.toml:" + place), HasSubstr("many"))));
   };
   const std::string deep = repeated("a.", 10'000);
   expect_refused("seed = 1\n" + deep + "a = 1\n", "2:18:");
@@ -86,11 +85,11 @@ TEST(Config, DotsAndBracketsInTextAreNoNesting) {
   const std::string dots = repeated("../[{", 1000) + "x";
   apply_toml(config,
              "# " + dots + "\n[data]\nname = \"" + dots + "\\\"" + dots + "\"\ntarget = '" + dots +
-                 "'\ntask = \"\"\"" + dots + "\n\"" + dots + "\"\"\"\n",
+                 "'\n[train]\nmetric = \"\"\"" + dots + "\n\"" + dots + "\"\"\"\n",
              "my.toml");
   EXPECT_EQ(config.data.name, dots + "\"" + dots);
   EXPECT_EQ(config.data.target, dots);
-  EXPECT_EQ(config.data.task, dots + "\n\"" + dots);
+  EXPECT_EQ(config.train.metric, dots + "\n\"" + dots);
 }
 
 TEST(Config, RefusesControlCharactersBeforeTheParserAssertsThereAreNone) {
@@ -99,23 +98,57 @@ TEST(Config, RefusesControlCharactersBeforeTheParserAssertsThereAreNone) {
        {std::string("seed = 1\n[\0", 11), std::string("seed = 1\n#\0\n", 12),
         std::string("seed = 1\n\"\0\" = 1\n", 17), std::string("seed = 1\n\0", 10)}) {
     EXPECT_THAT([&] { apply_toml(config, text, "my.toml"); },
-                ThrowsMessage<InputError>(
+                ThrowsMessage<Error>(
                     AllOf(HasSubstr("my.toml:2:"), HasSubstr("control character '\\x00'"))));
   }
   EXPECT_THAT([&] { apply_toml(config, "seed\x1b = 1\n", "my.toml"); },
-              ThrowsMessage<InputError>(HasSubstr("my.toml:1:5: expected text")));
+              ThrowsMessage<Error>(HasSubstr("my.toml:1:5: expected text")));
   EXPECT_THAT([&] { apply_toml(config, "seed\x7f = 1\n", "my.toml"); },
-              ThrowsMessage<InputError>(HasSubstr("\\x7f")));
+              ThrowsMessage<Error>(HasSubstr("\\x7f")));
   apply_toml(config, "seed\t=\t7\r\n", "my.toml");
   EXPECT_EQ(config.seed, 7);
+}
+
+TEST(Config, NamesComeFromTheTableOfTheirEnum) {
+  Config config;
+  for (const auto& [plan, name] : engine::kPlanNames) {
+    apply_setting(config, "model.plan=" + std::string(name));
+    EXPECT_EQ(config.model.plan, plan);
+  }
+  apply_toml(config, "[data]\ntask = \"forecast\"\n", "my.toml");
+  EXPECT_EQ(config.data.task, data::Task::kForecast);
+  apply_setting(config, "data.task=auto");
+  EXPECT_FALSE(config.data.task);
+  EXPECT_THAT([&] { apply_toml(config, "[model]\nnorm = \"rms\"\n", "my.toml"); },
+              ThrowsMessage<Error>(HasSubstr(
+                  "my.toml:2: model.norm: expected one of layer, batch, none, got 'rms'")));
+  EXPECT_THAT([&] { apply_setting(config, "data.task=guess"); },
+              ThrowsMessage<Error>(HasSubstr("expected one of auto, node_binary, ")));
+  EXPECT_THAT([&] { apply_toml(config, "[model]\nnorm = 1\n", "my.toml"); },
+              ThrowsMessage<Error>(HasSubstr("model.norm: expected text in quotes")));
+}
+
+TEST(Config, HelpListsTheNames) {
+  for (const Setting& setting : settings_of({})) {
+    if (setting.key == "model.plan") {
+      EXPECT_EQ(setting.value, "auto");
+      EXPECT_EQ(setting.help, "auto, stepwise, doubling, diagonal, spectral, reference");
+    }
+    if (setting.key == "model.state") {
+      EXPECT_EQ(setting.help, "W: dense, diagonal, stable");
+    }
+  }
 }
 
 TEST(Config, RefusesValuesOutOfRange) {
   const auto expect_refused = [](const std::string& setting) {
     Config config;
-    apply_setting(config, setting);
-    EXPECT_THAT([&] { check(config); },
-                ThrowsMessage<InputError>(HasSubstr(setting.substr(0, setting.find('=')))))
+    const auto apply_and_check = [&] {
+      apply_setting(config, setting);
+      check(config);
+    };
+    EXPECT_THAT(apply_and_check,
+                ThrowsMessage<Error>(HasSubstr(setting.substr(0, setting.find('=')))))
         << setting;
   };
   check(Config{});

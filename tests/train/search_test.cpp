@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
 
 namespace mpssm::train {
 namespace {
@@ -31,7 +31,7 @@ TEST(Search, RandomPointsDifferAndStayTheSame) {
 
 TEST(Search, RefusesWhatIsNoGrid) {
   const auto expect_refused = [](const std::vector<std::string>& axes, const std::string& what) {
-    EXPECT_THAT([&] { search_points(axes, 0); }, ThrowsMessage<io::InputError>(HasSubstr(what)));
+    EXPECT_THAT([&] { search_points(axes, 0); }, ThrowsMessage<base::Error>(HasSubstr(what)));
   };
   expect_refused({"a"}, "KEY=A,B,C");
   expect_refused({"a=1,,2"}, "empty value");

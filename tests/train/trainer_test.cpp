@@ -10,13 +10,13 @@
 
 #include <torch/torch.h>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
 #include "mpssm/io/file.h"
 #include "mpssm/io/safetensors.h"
 #include "mpssm/ops/runtime.h"
+#include "mpssm/run/train_into.h"
+#include "mpssm/task/problem.h"
 #include "mpssm/train/checkpoint.h"
-#include "mpssm/train/experiment.h"
-#include "mpssm/train/problem.h"
 
 #include "tests/support/scratch.h"
 #include "tests/train/small_data.h"
@@ -31,7 +31,7 @@ using ::testing::ThrowsMessage;
 
 TrainOutcome train_in(const std::filesystem::path& folder, const data::Dataset& dataset,
                       const Config& config, bool resume = false, std::int64_t stop_after = -1) {
-  const auto problem = make_problem(dataset, config);
+  const auto problem = task::make_problem(dataset, problem_options(config));
   const BuiltModel built = build_model(*problem, config);
   const TrainJob job{.problem = *problem,
                      .config = config,
@@ -59,7 +59,7 @@ std::vector<data::Dataset> datasets() {
 TEST(Trainer, EndsTheSameAfterAnyInterruption) {
   for (const data::Dataset& dataset : datasets()) {
     Config config = small_config();
-    config.train.schedule = "plateau";
+    config.train.schedule = Schedule::kPlateau;
     config.train.plateau_patience = 0;
     const Scratch unbroken;
     const TrainOutcome whole = train_in(unbroken.folder(), dataset, config);
@@ -98,7 +98,7 @@ TEST(Trainer, KeepsTheBestModelOnValidation) {
   config.train.lr = 0.05;  // high enough to get worse again at times
   const Scratch scratch;
   const TrainOutcome outcome = train_in(scratch.folder(), dataset, config);
-  const auto problem = make_problem(dataset, config);
+  const auto problem = task::make_problem(dataset, problem_options(config));
   const auto model = build_model(*problem, config).module;
   set_weights(*model, load_model(scratch / "model.safetensors").weights, "model");
   model->eval();
@@ -149,13 +149,13 @@ TEST(Trainer, LearnsWhatIsThereToLearn) {
   config.model.dropout = 0.0;
   const Scratch scratch;
   train_in(scratch.folder(), dataset, config);
-  const auto problem = make_problem(dataset, config);
+  const auto problem = task::make_problem(dataset, problem_options(config));
   const auto model = build_model(*problem, config).module;
   set_weights(*model, load_model(scratch / "model.safetensors").weights, "model");
   model->eval();
   const torch::NoGradGuard no_grad;
   double last_value = 0.0;
-  for (const Reference& reference : problem->references()) {
+  for (const task::Reference& reference : problem->references()) {
     if (reference.name == "last value") last_value = reference.test.at("mae");
   }
   EXPECT_LT(problem->evaluate(*model, data::Part::kTest).at("mae"), 0.3 * last_value);
@@ -178,37 +178,37 @@ TEST(Trainer, ExplainsALossThatIsNotFiniteAndKeepsTheLastCheckpoint) {
   Config config = small_config();
   config.train.lr = 1e30;
   config.train.epochs = 50;
-  config.model.norm = "none";
-  config.model.state_norm = "none";
+  config.model.norm = nn::NormKind::kNone;
+  config.model.state_norm = nn::NormKind::kNone;
   const Scratch scratch;
   EXPECT_THAT([&] { train_in(scratch.folder(), dataset, config); },
-              ThrowsMessage<io::InputError>(HasSubstr("not a finite number")));
+              ThrowsMessage<base::Error>(HasSubstr("not a finite number")));
   EXPECT_TRUE(std::filesystem::exists(scratch / "state.safetensors"));
 }
 
 /// A problem that passes everything on to another one, but for what a test changes.
-struct Wrapped : Problem {
-  explicit Wrapped(const Problem& problem) : whole(problem) {}
-  void shape_model(nn::ModelOptions& options) const override { whole.shape_model(options); }
+struct Wrapped : task::Problem {
+  explicit Wrapped(const task::Problem& problem) : whole(problem) {}
+  task::ProblemShape shape() const override { return whole.shape(); }
   graph::Gso largest_gso(std::int64_t batch) const override { return whole.largest_gso(batch); }
   std::int64_t num_train() const override { return whole.num_train(); }
   std::int64_t data_bytes() const override { return whole.data_bytes(); }
   torch::Tensor loss(nn::GraphModule& model, std::span<const std::int64_t> samples) const override {
     return whole.loss(model, samples);
   }
-  Metrics evaluate(nn::GraphModule& model, data::Part part) const override {
+  task::Metrics evaluate(nn::GraphModule& model, data::Part part) const override {
     return whole.evaluate(model, part);
   }
   void write_predictions(nn::GraphModule&, const io::Sink&) const override {}
   Sample sample(std::int64_t index) const override { return whole.sample(index); }
-  const Problem& whole;
+  const task::Problem& whole;
 };
 
 template <typename Changed>
 void train_changed() {
   const data::Dataset dataset = testing::make_series_data();
   const Config config = small_config();
-  const auto problem = make_problem(dataset, config);
+  const auto problem = task::make_problem(dataset, problem_options(config));
   const Changed changed(*problem);
   const BuiltModel built = build_model(*problem, config);
   const Scratch scratch;
@@ -224,13 +224,13 @@ void train_changed() {
 TEST(Trainer, StopsWhenTheValidationLossIsNoNumber) {
   struct Broken : Wrapped {
     using Wrapped::Wrapped;
-    Metrics evaluate(nn::GraphModule&, data::Part) const override {
+    task::Metrics evaluate(nn::GraphModule&, data::Part) const override {
       const double nan = std::numeric_limits<double>::quiet_NaN();
       return {{"loss", nan}, {"mae", nan}};
     }
   };
   EXPECT_THAT(train_changed<Broken>,
-              ThrowsMessage<io::InputError>(HasSubstr("the loss on validation")));
+              ThrowsMessage<base::Error>(HasSubstr("the loss on validation")));
 }
 
 TEST(Trainer, RefusesToTrainOnNothing) {
@@ -238,7 +238,7 @@ TEST(Trainer, RefusesToTrainOnNothing) {
     using Wrapped::Wrapped;
     std::int64_t num_train() const override { return 0; }
   };
-  EXPECT_THAT(train_changed<Empty>, ThrowsMessage<io::InputError>(HasSubstr("no sample")));
+  EXPECT_THAT(train_changed<Empty>, ThrowsMessage<base::Error>(HasSubstr("no sample")));
 }
 
 TEST(Trainer, NamesOnlyRemediesThatAreNotInUse) {
@@ -246,11 +246,11 @@ TEST(Trainer, NamesOnlyRemediesThatAreNotInUse) {
   config.train.lr = 1e30;
   config.train.epochs = 50;
   config.train.clip = 1.0;
-  config.model.norm = "none";
-  config.model.state_norm = "none";
+  config.model.norm = nn::NormKind::kNone;
+  config.model.state_norm = nn::NormKind::kNone;
   const Scratch scratch;
   EXPECT_THAT([&] { train_in(scratch.folder(), testing::make_series_data(), config); },
-              ThrowsMessage<io::InputError>(::testing::AllOf(
+              ThrowsMessage<base::Error>(::testing::AllOf(
                   HasSubstr("smaller train.lr"), ::testing::Not(HasSubstr("model.state=stable")),
                   ::testing::Not(HasSubstr("train.clip=1")))));
 }
@@ -265,7 +265,7 @@ TEST(Trainer, RefusesAPositionThatTheRunCannotHave) {
   position.replace(position.find("\"epoch\":0"), 9, "\"epoch\":9223372036854775807");
   io::write_safetensors(scratch / "state.safetensors", file);
   EXPECT_THAT([&] { train_in(scratch.folder(), dataset, config, /*resume=*/true); },
-              ThrowsMessage<io::InputError>(HasSubstr("the position of the run")));
+              ThrowsMessage<base::Error>(HasSubstr("the position of the run")));
 }
 
 TEST(Trainer, LeavesTorchsGeneratorToOthers) {
@@ -275,9 +275,9 @@ TEST(Trainer, LeavesTorchsGeneratorToOthers) {
   config.data.name = "board:12x12";
   torch::manual_seed(7);
   const Scratch scratch;
-  Experiment experiment = set_up(config);
-  run(experiment, RunFolder(scratch / "run", /*resume=*/false), /*resume=*/false);
-  reopen(scratch / "run");
+  run::Experiment experiment = run::set_up(config);
+  run::train_into(run::RunFolder(scratch / "run", /*resume=*/false), experiment, /*resume=*/false);
+  run::reopen(scratch / "run");
   EXPECT_TRUE(torch::equal(torch::rand({4}), expected));
 }
 
@@ -293,7 +293,7 @@ TEST(Trainer, OrderIsAPermutationThatDependsOnSeedAndEpoch) {
 
 TEST(Trainer, CosineScheduleRisesThenFallsToZero) {
   TrainConfig config;
-  config.schedule = "cosine";
+  config.schedule = Schedule::kCosine;
   config.epochs = 250;
   config.warmup_epochs = 5;
   EXPECT_EQ(schedule_factor(config, 0.0), 1e-6);
@@ -301,7 +301,7 @@ TEST(Trainer, CosineScheduleRisesThenFallsToZero) {
   EXPECT_DOUBLE_EQ(schedule_factor(config, 5.0), 1.0);
   EXPECT_NEAR(schedule_factor(config, 127.5), 0.5, 1e-12);
   EXPECT_NEAR(schedule_factor(config, 250.0), 0.0, 1e-12);
-  config.schedule = "constant";
+  config.schedule = Schedule::kConstant;
   EXPECT_EQ(schedule_factor(config, 3.0), 1.0);
 }
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/run/data_pins.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
+
+namespace mpssm::run {
+namespace {
+
+using base::Error;
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr const char* kFormat = "mpssm-data-1";
+
+std::string to_text(const std::vector<data::Part>& parts) {
+  std::string text;
+  for (const data::Part part : parts) text += static_cast<char>('0' + static_cast<int>(part));
+  return text;
+}
+
+std::vector<data::Part> to_parts(const std::string& text) {
+  std::vector<data::Part> parts;
+  for (const char c : text) parts.push_back(static_cast<data::Part>(c - '0'));
+  return parts;
+}
+
+void check_count(const data::Dataset& dataset, const DataPins& pins, std::int64_t count,
+                 const char* samples) {
+  if (std::ssize(pins.parts) == count) return;
+  throw Error(dataset.name, fmt::format("the run was trained on {} {}, got {}", pins.parts.size(),
+                                        samples, count));
+}
+
+}  // namespace
+
+DataPins pin(const data::Dataset& dataset, std::int64_t split, const task::Preprocessing& learned) {
+  DataPins pins{.files = dataset.files, .learned = learned, .protocol = dataset.protocol};
+  if (const auto* nodes = std::get_if<data::NodeData>(&dataset.content)) {
+    pins.parts = to_text(nodes->splits.at(static_cast<std::size_t>(split)));
+  } else if (const auto* graphs = std::get_if<data::GraphsData>(&dataset.content)) {
+    pins.parts = to_text(graphs->part);
+  } else {
+    pins.windows = data::window_split(std::get<data::SeriesData>(dataset.content));
+  }
+  return pins;
+}
+
+void apply_pins(const DataPins& pins, std::int64_t split, data::Dataset& dataset) {
+  dataset.is_new = false;
+  dataset.protocol = pins.protocol;
+  if (auto* nodes = std::get_if<data::NodeData>(&dataset.content)) {
+    check_count(dataset, pins, nodes->graph.num_nodes(), "nodes");
+    const auto index = static_cast<std::size_t>(split);
+    if (nodes->splits.size() <= index) nodes->splits.resize(index + 1);
+    nodes->splits[index] = to_parts(pins.parts);
+  } else if (auto* graphs = std::get_if<data::GraphsData>(&dataset.content)) {
+    check_count(dataset, pins, graphs->num_graphs(), "graphs");
+    graphs->part = to_parts(pins.parts);
+    graphs->label_scale = pins.learned.label_scale;
+  } else {
+    const data::WindowSplit now = data::window_split(std::get<data::SeriesData>(dataset.content));
+    const data::WindowSplit& then = pins.windows;
+    if (now.val != then.val || now.test != then.test || now.end != then.end) {
+      throw Error(dataset.name,
+                  fmt::format("the run has its windows cut at {} and {}, got {} and {}", then.val,
+                              then.test, now.val, now.test));
+    }
+  }
+}
+
+std::string what_changed(const std::vector<data::InputFile>& then,
+                         const std::vector<data::InputFile>& now) {
+  const auto name_of = [](const data::InputFile& file) {
+    return base::printable(fs::path(file.path).filename().string());
+  };
+  for (std::size_t i = 0; i < std::max(then.size(), now.size()); ++i) {
+    if (i >= now.size()) return name_of(then[i]) + " is not there any more";
+    if (i >= then.size()) return name_of(now[i]) + " is there now";
+    if (then[i].sha256 != now[i].sha256) {
+      constexpr std::size_t kShown = 8;
+      return fmt::format("{} has changed (sha256 {}... then, {}... now)", name_of(now[i]),
+                         then[i].sha256.substr(0, kShown), now[i].sha256.substr(0, kShown));
+    }
+  }
+  return {};
+}
+
+std::string to_json(const DataPins& pins) {
+  ordered_json files = ordered_json::array();
+  for (const data::InputFile& file : pins.files) {
+    files.push_back({{"path", file.path}, {"sha256", file.sha256}});
+  }
+  ordered_json columns = ordered_json::array();
+  for (const data::Column& column : pins.learned.columns) {
+    columns.push_back({{"name", column.name},
+                       {"mean", column.mean},
+                       {"scale", column.scale},
+                       {"categories", column.categories}});
+  }
+  const ordered_json json = {
+      {"format", kFormat},
+      {"protocol", pins.protocol},
+      {"files", files},
+      {"columns", columns},
+      {"class_names", pins.learned.class_names},
+      {"label_scale", pins.learned.label_scale},
+      {"mean", pins.learned.mean},
+      {"scale", pins.learned.scale},
+      {"windows", {pins.windows.val, pins.windows.test, pins.windows.end}},
+      {"parts", pins.parts},
+  };
+  return json.dump(1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+DataPins pins_from_json(const std::string& text, const std::string& origin) {
+  const Error unreadable(origin + ": what it keeps of its data cannot be read");
+  DataPins pins;
+  try {
+    const ordered_json json = ordered_json::parse(text);
+    if (json.at("format") != kFormat) throw unreadable;
+    json.at("protocol").get_to(pins.protocol);
+    for (const ordered_json& file : json.at("files")) {
+      pins.files.push_back({file.at("path"), file.at("sha256")});
+    }
+    for (const ordered_json& column : json.at("columns")) {
+      pins.learned.columns.push_back({column.at("name"), column.at("mean"), column.at("scale"),
+                                      column.at("categories").get<std::vector<std::string>>()});
+    }
+    json.at("class_names").get_to(pins.learned.class_names);
+    json.at("label_scale").get_to(pins.learned.label_scale);
+    json.at("mean").get_to(pins.learned.mean);
+    json.at("scale").get_to(pins.learned.scale);
+    const auto windows = json.at("windows").get<std::array<std::int64_t, 3>>();
+    pins.windows = {windows[0], windows[1], windows[2]};
+    json.at("parts").get_to(pins.parts);
+  } catch (const ordered_json::exception&) {
+    throw unreadable;
+  }
+  const bool are_parts = std::all_of(pins.parts.begin(), pins.parts.end(),
+                                     [](char c) { return c >= '0' && c <= '3'; });
+  if (!are_parts) throw unreadable;
+  return pins;
+}
+
+fs::path pins_path(const fs::path& folder) { return folder / "data.json"; }
+
+}  // namespace mpssm::run

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/run/experiment.h"
+
+#include <cstdlib>
+#include <fmt/core.h>
+
+#include <torch/types.h>
+
+#include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
+#include "mpssm/data/load.h"
+#include "mpssm/data/registry.h"
+#include "mpssm/io/file.h"
+#include "mpssm/task/metrics.h"
+#include "mpssm/task/problem.h"
+#include "mpssm/train/checkpoint.h"
+
+namespace mpssm::run {
+namespace {
+
+using base::Error;
+namespace fs = std::filesystem;
+
+data::LoadOptions load_options(const train::Config& config, const fs::path& data_dir) {
+  data::LoadOptions options;
+  const train::DataConfig& data = config.data;
+  options.data_dir = data_dir;
+  options.task = data.task;
+  options.target = data.target;
+  // Not said is not "no": a registered dataset knows better.
+  if (data.directed) options.directed = true;
+  if (!data.standardise) options.standardise = false;
+  if (data.lags > 0) options.lags = data.lags;
+  if (data.horizon > 0) options.horizon = data.horizon;
+  if (data.train_ratio > 0.0) options.train_ratio = data.train_ratio;
+  options.split_seed = static_cast<std::uint64_t>(data.split_seed);
+  options.make_seed = static_cast<std::uint64_t>(data.make_seed);
+  return options;
+}
+
+const std::string& text_of(const train::ModelFile& file, const std::string& key,
+                           const std::string& origin) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) {
+    throw Error(origin, fmt::format("no '{}' in its metadata; was this written by mpssm?", key));
+  }
+  return found->second;
+}
+
+data::Task task_of(const train::ModelFile& file, const std::string& origin) {
+  const std::string& name = text_of(file, "task", origin);
+  try {
+    return data::task_from_name(name);
+  } catch (const Error& error) {
+    throw error.within(origin);
+  }
+}
+
+/// Numbers that a model gives per sample: rows of the last weight of its readout.
+std::int64_t outputs_of(const train::Weights& weights) {
+  constexpr std::string_view kPrefix = "readout_";
+  std::int64_t outputs = 1;
+  std::int64_t last = -1;
+  for (const auto& [name, weight] : weights) {
+    if (!name.starts_with(kPrefix) || !name.ends_with(".weight") || weight.dim() != 2) continue;
+    // By number: as text "readout_10" comes before "readout_9".
+    const std::int64_t layer = std::atoll(name.c_str() + kPrefix.size());
+    if (layer < last) continue;
+    last = layer;
+    outputs = weight.size(0);
+  }
+  return outputs;
+}
+
+/// A hostile file may say anything.
+void check_classes(const task::Preprocessing& learned, data::Task task,
+                   const train::Weights& weights, const std::string& origin) {
+  const std::int64_t outputs = outputs_of(weights);
+  const auto names = static_cast<std::int64_t>(learned.class_names.size());
+  const bool fits = task == data::Task::kNodeBinary    ? names == 2 && outputs == 1
+                    : task == data::Task::kNodeClasses ? names >= 2 && names == outputs
+                                                       : names == 0;
+  if (fits) return;
+  throw Error(origin, fmt::format("a model for {} with {} output(s) cannot have {} class name(s)",
+                                  data::to_string(task), outputs, names));
+}
+
+/// The pins in a model's metadata.
+DataPins pins_of(const train::ModelFile& file, const std::string& origin) {
+  if (!file.metadata.contains("data") && file.metadata.contains("preprocessing")) {
+    throw Error(origin +
+                ": was written by mpssm 0.2.0 or older, which did not keep its data; "
+                "train it again");
+  }
+  return pins_from_json(text_of(file, "data", origin), origin);
+}
+
+/// Stops if a file of the run is not what it was.
+void check_unchanged(const DataPins& pins, const std::string& name,
+                     const data::LoadOptions& options, const std::string& way_out) {
+  std::error_code ignored;
+  if (!data::is_name(name) && !fs::exists(name, ignored)) {
+    throw Error(base::printable(name, 200) + ": the data of this run are not there any more; " +
+                way_out);
+  }
+  const std::string change = what_changed(pins.files, data::input_files(name, options));
+  if (change.empty()) return;
+  throw Error(base::printable(name, 200),
+              fmt::format("{} since this run was trained; {}", change, way_out));
+}
+
+/// Reads data again the way that a run has read them: its columns, its classes, its parts.
+data::Dataset load_pinned(const DataPins& pins, const train::Config& config,
+                          const data::LoadOptions& how) {
+  data::LoadOptions options = how;
+  if (!pins.learned.columns.empty()) options.columns = &pins.learned.columns;
+  if (!pins.learned.class_names.empty()) options.class_names = &pins.learned.class_names;
+  data::Dataset dataset = data::load(config.data.name, options);
+  apply_pins(pins, config.data.split, dataset);
+  return dataset;
+}
+
+/// Parts that other data may come with are not the parts of this model.
+void count_all_as_test(data::Dataset& dataset) {
+  if (auto* nodes = std::get_if<data::NodeData>(&dataset.content)) {
+    nodes->splits = {std::vector(nodes->target.size(), data::Part::kTest)};
+  } else if (auto* graphs = std::get_if<data::GraphsData>(&dataset.content)) {
+    graphs->part.assign(graphs->part.size(), data::Part::kTest);
+  }
+}
+
+std::string metric_of(const train::Config& config, const data::Dataset& dataset) {
+  if (config.train.metric == "auto") return dataset.metric;
+  const std::vector<std::string> known = [&]() -> std::vector<std::string> {
+    switch (dataset.task) {
+      case data::Task::kNodeBinary:
+        return {"roc_auc", "average_precision", "accuracy", "loss"};
+      case data::Task::kNodeClasses:
+        return {"accuracy", "loss"};
+      case data::Task::kGraphLabels:
+        return {"average_precision", "loss"};
+      case data::Task::kGraphRegression:
+      case data::Task::kNodeRegression:
+      case data::Task::kForecast:
+        return {"mse", "mae", "rmse", "loss", dataset.metric};
+    }
+    return {};
+  }();
+  std::string list;
+  for (const std::string& name : known) {
+    if (name == config.train.metric) return name;
+    list += (list.empty() ? "" : ", ") + name;
+  }
+  throw Error("train.metric", fmt::format("expected one of {} for this task, got '{}'", list,
+                                          base::printable(config.train.metric)));
+}
+
+}  // namespace
+
+Experiment::Experiment() = default;
+Experiment::Experiment(Experiment&&) noexcept = default;
+Experiment& Experiment::operator=(Experiment&&) noexcept = default;
+Experiment::~Experiment() = default;
+
+std::int64_t least_parameters(const train::Config& config) {
+  const std::int64_t square = config.model.channels * config.model.channels;
+  return config.model.blocks * (config.model.kind == train::ModelKind::kMpssm ? 3 : 1) * square;
+}
+
+Experiment set_up(const train::Config& config, const fs::path& data_dir, const DataPins* pins) {
+  train::check(config);
+  Experiment experiment;
+  experiment.config = config;
+  const data::LoadOptions options = load_options(config, data_dir);
+  if (pins != nullptr) {
+    check_unchanged(*pins, config.data.name, options,
+                    "put the old file back, or start anew with another --out");
+    experiment.dataset = std::make_unique<data::Dataset>(load_pinned(*pins, config, options));
+  } else {
+    experiment.dataset = std::make_unique<data::Dataset>(data::load(config.data.name, options));
+  }
+  // A path must mean the same wherever the run is opened from.
+  if (!data::is_name(config.data.name)) {
+    experiment.config.data.name = fs::weakly_canonical(config.data.name).string();
+  }
+  if (const auto* series = std::get_if<data::SeriesData>(&experiment.dataset->content)) {
+    // A new series may have another length, and with it other defaults.
+    experiment.config.data.lags = series->lags;
+    experiment.config.data.horizon = series->horizon;
+  }
+  experiment.metric = metric_of(config, *experiment.dataset);
+  experiment.problem =
+      task::make_problem(*experiment.dataset, train::problem_options(experiment.config),
+                         pins != nullptr ? &pins->learned : nullptr);
+  experiment.pins =
+      pin(*experiment.dataset, config.data.split, experiment.problem->preprocessing());
+  experiment.model = train::build_model(*experiment.problem, experiment.config);
+  train::start_from_data(*experiment.problem, experiment.model);
+  return experiment;
+}
+
+Experiment reopen(const fs::path& run, const ReopenOptions& how) {
+  std::error_code error;
+  const fs::path path = fs::is_directory(run, error) ? run / "model.safetensors" : run;
+  const std::string origin = path.string();
+  const train::ModelFile file = train::load_model(path);
+  Experiment experiment;
+  train::apply_toml(experiment.config, text_of(file, "config", origin), origin + " (config)");
+  train::check(experiment.config);
+  std::int64_t num_weights = 0;
+  for (const auto& [name, weight] : file.weights) num_weights += weight.numel();
+  // Before a network of that size is made.
+  if (num_weights < least_parameters(experiment.config)) {
+    throw Error(origin, fmt::format("expected at least {} weights for its settings, got {}",
+                                    least_parameters(experiment.config), num_weights));
+  }
+  experiment.pins = pins_of(file, origin);
+  const task::Preprocessing& learned = experiment.pins.learned;
+  const data::Task task = task_of(file, origin);
+  check_classes(learned, task, file.weights, origin);
+  data::LoadOptions options = load_options(experiment.config, how.data_dir);
+  const std::string& own_data = experiment.config.data.name;
+  // The same files under another name are no new data: their parts are known.
+  const bool is_new =
+      how.new_data &&
+      (experiment.pins.files.empty() ||
+       !what_changed(experiment.pins.files, data::input_files(*how.new_data, options)).empty());
+  if (is_new) {
+    options.columns = &learned.columns;
+    options.class_names = &learned.class_names;
+    options.skip_new_classes = how.skip_new_classes;
+    options.task = task;
+    options.num_targets = outputs_of(file.weights);
+    experiment.dataset = std::make_unique<data::Dataset>(data::load(*how.new_data, options));
+    experiment.dataset->protocol = "other data than it was trained on, all that is labelled";
+    experiment.config.data.split = 0;
+    count_all_as_test(*experiment.dataset);
+  } else {
+    if (how.new_data) experiment.config.data.name = *how.new_data;
+    check_unchanged(experiment.pins, own_data, options,
+                    "put the old file back, or score it as new data with --data " +
+                        base::printable(own_data, 200));
+    experiment.dataset =
+        std::make_unique<data::Dataset>(load_pinned(experiment.pins, experiment.config, options));
+  }
+  if (experiment.dataset->task != task) {
+    throw Error(experiment.dataset->name,
+                fmt::format("the model was trained for {}, these data are for {}",
+                            data::to_string(task), data::to_string(experiment.dataset->task)));
+  }
+  experiment.metric = metric_of(experiment.config, *experiment.dataset);
+  experiment.problem =
+      task::make_problem(*experiment.dataset, train::problem_options(experiment.config), &learned);
+  experiment.model = train::build_model(*experiment.problem, experiment.config);
+  const auto encoder = file.weights.find("encoder.weight");
+  const torch::Tensor expected = experiment.model.module->named_parameters()["encoder.weight"];
+  if (encoder != file.weights.end() && encoder->second.dim() == 2 &&
+      encoder->second.size(1) != expected.size(1)) {
+    throw Error(experiment.dataset->name,
+                fmt::format("the model was trained on {} features per node, got {}",
+                            encoder->second.size(1), expected.size(1)));
+  }
+  train::set_weights(*experiment.model.module, file.weights, origin);
+  experiment.model.module->eval();
+  return experiment;
+}
+
+std::optional<DataPins> read_pins(const fs::path& folder) {
+  const fs::path path = pins_path(folder);
+  if (fs::exists(path)) return pins_from_json(io::read_file(path), path.string());
+  if (!fs::exists(folder / "state.safetensors")) return std::nullopt;
+  throw Error(folder.string() +
+              ": has no data.json (mpssm 0.2.0 and older did not write it): "
+              "cannot tell whether its data have changed; start anew");
+}
+
+task::Metrics evaluate(const Experiment& experiment, data::Part part) {
+  const torch::NoGradGuard no_grad;
+  experiment.model.module->eval();
+  return experiment.problem->evaluate(*experiment.model.module, part);
+}
+
+void write_predictions(const Experiment& experiment, const io::Sink& sink) {
+  const torch::NoGradGuard no_grad;
+  if (experiment.dataset->task == data::Task::kForecast) {
+    task::write_forecast(*experiment.dataset, experiment.config.model.gso,
+                         experiment.problem->preprocessing(), *experiment.model.module, sink);
+  } else {
+    experiment.problem->write_predictions(*experiment.model.module, sink);
+  }
+}
+
+}  // namespace mpssm::run

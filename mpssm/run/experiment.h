@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Data, problem and network of a run: made from a config, or opened from a folder.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "mpssm/data/dataset.h"
+#include "mpssm/io/file.h"
+#include "mpssm/run/data_pins.h"
+#include "mpssm/task/metrics.h"
+#include "mpssm/train/built_model.h"
+#include "mpssm/train/config.h"
+
+namespace mpssm::run {
+
+/// Data, problem and network of a config.
+struct Experiment {
+  Experiment();
+  Experiment(Experiment&&) noexcept;
+  Experiment& operator=(Experiment&&) noexcept;
+  ~Experiment();
+
+  train::Config config;
+  std::unique_ptr<data::Dataset> dataset;  // the problem refers to it
+  std::unique_ptr<task::Problem> problem;
+  train::BuiltModel model;
+  std::string metric;  ///< that selects the best model
+  DataPins pins;       ///< what the run keeps of its data
+};
+
+/// Weights that a network of these settings has at least, told without making it.
+std::int64_t least_parameters(const train::Config& config);
+
+/// Loads the data and builds the network, its weights drawn from config.seed. `pins`: of a run that
+/// is to go on; throws base::Error if a file is not what it was.
+Experiment set_up(const train::Config& config, const std::filesystem::path& data_dir = {},
+                  const DataPins* pins = nullptr);
+
+struct ReopenOptions {
+  std::filesystem::path data_dir = {};
+  /// Other data (a name or path), read with the columns and classes that the model has learned.
+  std::optional<std::string> new_data = {};
+  /// In new data, labels of classes that the model has never seen count as none; else an error.
+  bool skip_new_classes = false;
+};
+/// The trained model of a run folder (or model.safetensors file) with the data it was trained on,
+/// which must not have changed since, or with other data.
+Experiment reopen(const std::filesystem::path& run, const ReopenOptions& options = {});
+
+/// What a run keeps of its data, or nullopt if there is no run yet.
+std::optional<DataPins> read_pins(const std::filesystem::path& folder);
+
+/// Metrics of a part with the model as it is, without gradients. New data have one part, kTest: all
+/// that is labelled.
+task::Metrics evaluate(const Experiment& experiment, data::Part part);
+
+/// Predictions of the model as it is, as CSV: one line per node or graph; for a series the steps
+/// that follow its end, one line per node.
+void write_predictions(const Experiment& experiment, const io::Sink& sink);
+
+}  // namespace mpssm::run

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/run/open_run.h"
+
+#include <algorithm>
+#include <fmt/core.h>
+#include <stdexcept>
+#include <string>
+#include <variant>
+
+namespace mpssm::run {
+namespace {
+
+/// The graph behind an operator, loops left out.
+graph::Graph graph_behind(const graph::Gso& gso) {
+  graph::EdgeList edges{.num_nodes = gso.num_nodes()};
+  for (std::int64_t i = 0; i < gso.num_nodes(); ++i) {
+    for (std::int64_t e = gso.row_ptr()[i]; e < gso.row_ptr()[i + 1]; ++e) {
+      if (gso.col()[e] == i || gso.values<double>()[e] == 0.0) continue;
+      edges.src.push_back(gso.col()[e]);
+      edges.dst.push_back(i);
+    }
+  }
+  return graph::Graph::from_edges(
+      edges, gso.is_symmetric() ? graph::Direction::kUndirected : graph::Direction::kDirected);
+}
+
+}  // namespace
+
+OpenRun open_run(const std::filesystem::path& path, const ReopenOptions& options) {
+  return {.name = path.lexically_normal().string(), .experiment = reopen(path, options)};
+}
+
+void take_sample(OpenRun& run, std::int64_t index) {
+  const data::Dataset& dataset = *run.experiment.dataset;
+  const auto* nodes = std::get_if<data::NodeData>(&dataset.content);
+  if (nodes != nullptr && index != 0) {
+    throw base::Error("sample", dataset.name + " is one graph, leave it out");
+  }
+  run.input = run.experiment.problem->sample(index);
+  run.graph.name = dataset.name;
+  if (nodes != nullptr) {
+    run.graph.graph = nodes->graph;
+    run.graph.node_ids = nodes->node_ids;
+  } else if (const auto* series = std::get_if<data::SeriesData>(&dataset.content)) {
+    run.graph.graph = series->graph;
+    run.graph.node_ids = series->node_ids;
+  } else {
+    run.graph.graph = graph_behind(run.input.gso);
+    run.graph.name += fmt::format(" graph {}", index);
+  }
+  run.predicts_graphs =
+      dataset.task == data::Task::kGraphRegression || dataset.task == data::Task::kGraphLabels;
+}
+
+std::vector<std::int64_t> spread_over_test(const OpenRun& run, std::int64_t count) {
+  const auto* nodes = std::get_if<data::NodeData>(&run.experiment.dataset->content);
+  std::vector<std::int64_t> all;
+  for (std::int64_t i = 0; i < run.input.gso.num_nodes(); ++i) {
+    const bool is_test = nodes == nullptr || nodes->splits.empty() ||
+                         nodes->splits[run.experiment.config.data.split][i] == data::Part::kTest;
+    if (is_test) all.push_back(i);
+  }
+  count = std::min<std::int64_t>(count, std::ssize(all));
+  std::vector<std::int64_t> some;
+  for (std::int64_t k = 0; k < count; ++k) {
+    some.push_back(all[(2 * k + 1) * std::ssize(all) / (2 * count)]);
+  }
+  return some;
+}
+
+bool have_same_graph(const OpenRun& a, const OpenRun& b) {
+  return a.graph.graph.num_nodes() == b.graph.graph.num_nodes() &&
+         std::ranges::equal(a.graph.graph.row_ptr(), b.graph.graph.row_ptr()) &&
+         std::ranges::equal(a.graph.graph.col(), b.graph.graph.col());
+}
+
+}  // namespace mpssm::run

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The folder of a run: one writer at a time, and nothing in it is touched that a run did not write.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "mpssm/train/config.h"
+
+namespace mpssm::run {
+
+/// Holds the folder for writing until it is destroyed. The lock is the system's (flock), so that of
+/// a dead process is gone with it.
+class RunFolder {
+ public:
+  /// Makes the folder if it is not there. Throws base::Error, having changed nothing, if another
+  /// process holds it (which one, since when), or unless `resume`, if it holds a run or files of
+  /// somebody else under the names that a run would write.
+  RunFolder(const std::filesystem::path& folder, bool resume);
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  /// Takes the folder, and those it is in, away again if they were made here and are empty.
+  ~RunFolder();
+
+  const std::filesystem::path& path() const { return folder_; }
+
+ private:
+  void lock();
+  void release() noexcept;
+  void check_nothing_to_lose() const;
+  void remove_leftovers() const;
+
+  std::filesystem::path folder_;
+  std::vector<std::filesystem::path> made_;  // here, the outermost last
+  int lock_ = -1;
+};
+
+/// config.toml of a run folder. Throws base::Error if there is none, or it cannot be read.
+train::Config read_run_config(const std::filesystem::path& folder);
+
+}  // namespace mpssm::run

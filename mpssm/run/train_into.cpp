@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/run/train_into.h"
+
+#include <torch/types.h>
+
+#include "mpssm/base/machine.h"
+#include "mpssm/io/file.h"
+#include "mpssm/task/problem.h"
+#include "mpssm/version.h"
+
+namespace mpssm::run {
+
+namespace fs = std::filesystem;
+
+std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experiment& experiment,
+                                            bool resume, const train::TrainHooks& hooks) {
+  const fs::path& folder = run_folder.path();
+  const std::string config_text = train::to_toml(experiment.config);
+  const std::string pins_text = to_json(experiment.pins);
+  if (!resume) {
+    io::write_file(pins_path(folder), pins_text + "\n");
+    io::write_file(folder / "config.toml", config_text);
+  }
+  const train::TrainJob job{
+      .problem = *experiment.problem,
+      .config = experiment.config,
+      .metric = experiment.metric,
+      .model = experiment.model.module,
+      .generator = experiment.model.generator,
+      .folder = folder,
+      .metadata = {{"format", "mpssm-model-2"},
+                   {"version", kVersion},
+                   {"dataset", experiment.dataset->name},
+                   {"task", std::string(data::to_string(experiment.dataset->task))},
+                   {"config", config_text},
+                   {"data", pins_text}},
+      .resume = resume};
+  const train::TrainOutcome outcome = train::train(job, hooks);
+  if (!outcome.finished) return std::nullopt;
+
+  report::RunRecord record;
+  record.version = kVersion;
+  record.run = folder.string();
+  record.dataset = experiment.dataset->name;
+  record.task = data::to_string(experiment.dataset->task);
+  record.metric = experiment.metric;
+  record.protocol = experiment.dataset->protocol;
+  record.seed = experiment.config.seed;
+  record.split = experiment.config.data.split;
+  record.num_parameters = experiment.model.num_parameters;
+  record.steps = outcome.steps;
+  record.best_step = outcome.best_step;
+  record.metrics["val"] = evaluate(experiment, data::Part::kVal);
+  record.metrics["test"] = evaluate(experiment, data::Part::kTest);
+  for (const task::Reference& reference : experiment.problem->references()) {
+    record.references.push_back({reference.name, reference.test});
+  }
+  {
+    const torch::NoGradGuard no_grad;
+    io::write_file(folder / "predictions.csv", [&](const io::Sink& sink) {
+      experiment.problem->write_predictions(*experiment.model.module, sink);
+    });
+  }
+  record.seconds = outcome.seconds;
+  record.peak_mib = base::peak_mib();
+  io::write_file(folder / "record.json", report::to_json(record, 2) + "\n");
+  return record;
+}
+
+}  // namespace mpssm::run

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// From configs/reproduce/*.toml to rows. The files are compiled in; a mistake in one is ours, and
+// the tests read them all.
+#include "mpssm/study/rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/core.h>
+#include <stdexcept>
+
+#define TOML_EXCEPTIONS 1
+#include <toml++/toml.h>
+
+namespace mpssm::study {
+namespace {
+
+constexpr std::array kExperimentNames = {"gpp",      "ablation", "hetero",
+                                         "temporal", "traffic",  "lrgb"};
+
+[[noreturn]] void throw_mistake(const std::string& where, const std::string& what) {
+  throw std::logic_error(fmt::format("configs/reproduce/{}: {}", where, what));
+}
+
+std::vector<Printed> printed_of(const toml::array& array, const std::string& where) {
+  std::vector<Printed> result;
+  for (const auto& node : array) {
+    Printed printed;
+    for (const auto& [key, value] : *node.as_table()) {
+      const std::string_view name = key.str();
+      if (name == "name") {
+        printed.name = value.value<std::string>().value();
+      } else if (name == "value") {
+        printed.value = value.value<double>().value();
+      } else if (name == "std") {
+        printed.std = value.value<double>().value();
+      } else if (name == "raw") {
+        printed.raw = value.value<bool>().value();
+      } else {
+        throw_mistake(where, fmt::format("unknown key '{}'", name));
+      }
+    }
+    result.push_back(std::move(printed));
+  }
+  return result;
+}
+
+/// Takes over what the table says; keys of the experiment are defaults for its rows.
+void apply_table(const toml::table& table, const std::string& where, Row& row) {
+  for (const auto& [key, node] : table) {
+    const std::string_view name = key.str();
+    const auto text = [&](std::string& to) { to = node.value<std::string>().value(); };
+    const auto number = [&] { return node.value<double>().value(); };
+    const auto paper = [&]() -> Printed& {
+      if (!row.paper) row.paper = Printed{.name = "MP-SSM"};
+      return *row.paper;
+    };
+    // The last one is for the experiment, see parse_experiment().
+    if (name == "row" || name == "title" || name == "source" || name == "like" ||
+        name == "paper_runs") {
+      continue;
+    }
+    if (name == "name") {
+      text(row.name);
+    } else if (name == "dataset") {
+      text(row.dataset);
+    } else if (name == "quick_dataset") {
+      text(row.quick_dataset);
+    } else if (name == "about") {
+      text(row.about);
+    } else if (name == "metric") {
+      text(row.metric);
+    } else if (name == "raw_metric") {
+      text(row.raw_metric);
+    } else if (name == "unfair") {
+      text(row.unfair);
+    } else if (name == "scale") {
+      row.scale = number();
+    } else if (name == "paper") {
+      paper().value = number();
+    } else if (name == "paper_std") {
+      paper().std = number();
+    } else if (name == "paper_raw") {
+      paper().raw = node.value<bool>().value();
+    } else if (name == "others") {
+      row.others = printed_of(*node.as_array(), where);
+    } else if (name == "label_max") {
+      row.label_max = number();
+    } else if (name == "lower_is_better") {
+      row.lower_is_better = node.value<bool>().value();
+    } else if (name == "comparable") {
+      row.comparable = node.value<bool>().value();
+    } else if (name == "refit") {
+      row.refit = node.value<bool>().value();
+    } else if (name == "also") {
+      for (const auto& one : *node.as_array()) row.also.push_back(*one.value<std::string>());
+    } else if (name == "splits") {
+      row.splits = node.value<std::int64_t>().value();
+    } else if (name == "seeds") {
+      row.seeds.clear();
+      for (const auto& seed : *node.as_array()) row.seeds.push_back(*seed.value<std::int64_t>());
+    } else if (name == "settings") {
+      for (const auto& one : *node.as_array()) row.settings.push_back(*one.value<std::string>());
+    } else {
+      throw_mistake(where, fmt::format("unknown key '{}'", name));
+    }
+  }
+}
+
+Experiment parse_experiment(const std::string& name) {
+  const toml::table table = toml::parse(experiment_toml(name));
+  Experiment experiment{.name = name,
+                        .title = table["title"].value<std::string>().value(),
+                        .source = table["source"].value<std::string>().value(),
+                        .rows = {}};
+  Row defaults;
+  apply_table(table, name, defaults);
+  for (const auto& node : *table["row"].as_array()) {
+    const toml::table& entry = *node.as_table();
+    Row row = defaults;
+    if (const auto like = entry["like"].value<std::string>()) {
+      const auto model = std::find_if(experiment.rows.begin(), experiment.rows.end(),
+                                      [&](const Row& other) { return other.name == *like; });
+      if (model == experiment.rows.end())
+        throw_mistake(name, "like '" + *like + "': no such row above");
+      row = *model;
+    }
+    apply_table(entry, name, row);
+    const auto runs = table["paper_runs"].value<std::int64_t>().value_or(0);
+    if (row.paper && row.paper->std > 0.0) row.paper->runs = runs;
+    for (Printed& other : row.others) {
+      if (other.std > 0.0) other.runs = runs;
+    }
+    experiment.rows.push_back(std::move(row));
+  }
+  return experiment;
+}
+
+}  // namespace
+
+const std::vector<Experiment>& experiments() {
+  static const std::vector<Experiment> all = [] {
+    std::vector<Experiment> list;
+    for (const char* name : kExperimentNames) list.push_back(parse_experiment(name));
+    return list;
+  }();
+  return all;
+}
+
+double on_our_scale(const Row& row, const Printed& printed) {
+  return printed.raw ? printed.value - 2.0 * std::log10(row.label_max) : printed.value;
+}
+
+}  // namespace mpssm::study

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// The paper's experiments as rows: what to run, what was printed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mpssm::study {
+
+/// A printed number of the paper.
+struct Printed {
+  std::string name;  ///< of the model
+  double value = 0.0;
+  double std = 0.0;       ///< over `runs`
+  std::int64_t runs = 0;  ///< 0: no deviation is printed, the number is taken as exact
+  bool raw = false;       ///< on raw labels, where ours are divided by label_max
+};
+
+/// A number of the paper and how we run for it; from configs/reproduce/*.toml.
+struct Row {
+  std::string name;
+  std::string dataset;
+  std::string quick_dataset;  ///< built in, for a quick look; empty: none
+  std::string about;
+  std::string metric;
+  std::vector<std::string> also;  ///< metrics to show beside it, with those of the references
+  std::string raw_metric;  ///< the same on the scale of the raw labels; empty: there is one scale
+  double scale = 1.0;      ///< numbers are printed times this
+  bool lower_is_better = false;
+  /// Also trained on the training and validation parts together: the test value at the epoch that
+  /// validation chose before, and the best test value over all epochs, as some papers print.
+  bool refit = false;
+  bool comparable = true;  ///< whether the printed number was had in the same way
+  std::string unfair;      ///< help that the printed number did not have, in two words; empty: none
+  double label_max = 1.0;  ///< the largest training label, by which ours are divided
+  std::optional<Printed> paper;  ///< MP-SSM, or a rung of the ladder
+  std::vector<Printed> others;   ///< the best other models of the paper's table
+  std::vector<std::int64_t> seeds = {0};
+  std::int64_t splits = 1;
+  std::vector<std::string> settings;
+
+  std::int64_t num_runs() const { return std::ssize(seeds) * splits; }
+};
+
+struct Experiment {
+  std::string name;
+  std::string title;
+  std::string source;
+  std::vector<Row> rows;
+};
+
+/// All of them, in the order of the paper.
+const std::vector<Experiment>& experiments();
+
+/// TOML of configs/reproduce/<name>.toml, compiled in; nullptr: none of that name.
+const char* experiment_toml(std::string_view name);
+
+/// A printed number on our scale: log10(mse) of labels divided by row.label_max.
+double on_our_scale(const Row& row, const Printed& printed);
+
+}  // namespace mpssm::study

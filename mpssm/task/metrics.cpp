@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// Ranking metrics walk over groups of equal scores, found by one radix sort.
+#include "mpssm/task/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <fmt/core.h>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace mpssm::task {
+namespace {
+
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+constexpr MetricInfo kMetrics[] = {
+    {"accuracy", "Accuracy", true},
+    {"roc_auc", "ROC AUC", true},
+    {"average_precision", "Average precision", true},
+    {"mse", "MSE", false},
+    {"log10_mse", "log10 MSE", false},
+    {"mae", "MAE", false},
+    {"rmse", "RMSE", false},
+    {"mape", "MAPE (%)", false},
+    {"loss", "Loss", false},
+};
+
+void check_sizes(const char* function, const char* name, std::size_t expected, std::size_t size) {
+  if (size == expected) return;
+  throw std::invalid_argument(
+      fmt::format("{}: expected {} of size {}, got {}", function, name, expected, size));
+}
+
+/// An integer that falls as the score rises. Adding 0 makes one zero of -0 and +0.
+std::uint32_t sort_key(float score) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(score + 0.0f);
+  return bits >> 31 != 0 ? bits : ~bits & 0x7fffffffu;
+}
+
+/// By bits 1 to 32: bit 0, the class, does not matter. Four times as fast as std::sort, whose
+/// branches cannot be predicted on random scores.
+void radix_sort(std::vector<std::uint64_t>& entries) {
+  constexpr int kBits = 11;
+  constexpr std::size_t kBuckets = std::size_t{1} << kBits;
+  std::vector<std::uint64_t> sorted(entries.size());
+  for (int shift = 1; shift <= 32; shift += kBits) {
+    std::array<std::size_t, kBuckets> next{};
+    for (const std::uint64_t entry : entries) ++next[entry >> shift & (kBuckets - 1)];
+    std::size_t begin = 0;
+    for (std::size_t& slot : next) begin += std::exchange(slot, begin);
+    for (const std::uint64_t entry : entries) {
+      sorted[next[entry >> shift & (kBuckets - 1)]++] = entry;
+    }
+    entries.swap(sorted);
+  }
+}
+
+/// Calls visit(positives, negatives) for every group of equal scores, highest first. A NaN has no
+/// rank: then there are no groups.
+template <typename Visit>
+void for_each_tie(std::span<const float> score, std::span<const std::uint8_t> positive,
+                  const Visit& visit) {
+  std::vector<std::uint64_t> entries(score.size());
+  for (std::size_t i = 0; i < score.size(); ++i) {
+    if (std::isnan(score[i])) return;
+    entries[i] = std::uint64_t{sort_key(score[i])} << 1 | (positive[i] != 0 ? 1u : 0u);
+  }
+  radix_sort(entries);
+  for (std::size_t i = 0; i < entries.size();) {
+    const std::size_t begin = i;
+    std::int64_t positives = 0;
+    for (; i < entries.size() && entries[i] >> 1 == entries[begin] >> 1; ++i) {
+      positives += static_cast<std::int64_t>(entries[i] & 1);
+    }
+    visit(positives, static_cast<std::int64_t>(i - begin) - positives);
+  }
+}
+
+bool has_both_classes(std::span<const std::uint8_t> positive) {
+  const auto zeros = std::count(positive.begin(), positive.end(), 0);
+  return zeros != 0 && zeros != std::ssize(positive);
+}
+
+}  // namespace
+
+double accuracy(std::span<const std::int64_t> predicted, std::span<const std::int64_t> truth) {
+  check_sizes("accuracy", "predicted", truth.size(), predicted.size());
+  std::int64_t equal = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) equal += predicted[i] == truth[i] ? 1 : 0;
+  return static_cast<double>(equal) / static_cast<double>(truth.size());
+}
+
+double roc_auc(std::span<const float> score, std::span<const std::uint8_t> positive) {
+  check_sizes("roc_auc", "score", positive.size(), score.size());
+  std::int64_t twice_won = 0;  // integers: exact up to 2^31 samples
+  std::int64_t positives = 0;
+  std::int64_t negatives = 0;
+  for_each_tie(score, positive, [&](std::int64_t more_positives, std::int64_t more_negatives) {
+    twice_won += more_negatives * (2 * positives + more_positives);
+    positives += more_positives;
+    negatives += more_negatives;
+  });
+  if (positives == 0 || negatives == 0) return kUndefined;
+  return static_cast<double>(twice_won) / (2.0 * static_cast<double>(positives * negatives));
+}
+
+double average_precision(std::span<const float> score, std::span<const std::uint8_t> positive) {
+  check_sizes("average_precision", "score", positive.size(), score.size());
+  double area = 0.0;
+  std::int64_t found = 0;
+  std::int64_t taken = 0;
+  for_each_tie(score, positive, [&](std::int64_t positives, std::int64_t negatives) {
+    found += positives;
+    taken += positives + negatives;
+    area +=
+        static_cast<double>(positives) * static_cast<double>(found) / static_cast<double>(taken);
+  });
+  return found == 0 ? kUndefined : area / static_cast<double>(found);
+}
+
+double mean_average_precision(std::span<const float> score, std::span<const std::uint8_t> positive,
+                              std::int64_t num_labels) {
+  check_sizes("mean_average_precision", "score", positive.size(), score.size());
+  const std::int64_t size = std::ssize(positive);
+  if (num_labels < 1 || size % num_labels != 0) {
+    throw std::invalid_argument(
+        fmt::format("mean_average_precision: expected num_labels that divides {} entries, got {}",
+                    size, num_labels));
+  }
+  std::vector<float> column_score(size / num_labels);
+  std::vector<std::uint8_t> column_positive(column_score.size());
+  double sum = 0.0;
+  std::int64_t count = 0;
+  for (std::int64_t label = 0; label < num_labels; ++label) {
+    for (std::size_t i = 0; i < column_score.size(); ++i) {
+      column_score[i] = score[i * num_labels + label];
+      column_positive[i] = positive[i * num_labels + label];
+    }
+    if (!has_both_classes(column_positive)) continue;
+    sum += average_precision(column_score, column_positive);
+    ++count;
+  }
+  return count == 0 ? kUndefined : sum / static_cast<double>(count);
+}
+
+Errors errors(std::span<const float> predicted, std::span<const float> truth,
+              std::optional<float> null_value) {
+  check_sizes("errors", "predicted", truth.size(), predicted.size());
+  double absolute = 0.0;
+  double squared = 0.0;
+  double relative = 0.0;
+  std::int64_t count = 0;
+  std::int64_t nonzero = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    if (std::isnan(truth[i]) || truth[i] == null_value) continue;
+    const double error = static_cast<double>(predicted[i]) - truth[i];
+    absolute += std::abs(error);
+    squared += error * error;
+    ++count;
+    if (truth[i] == 0.0f) continue;
+    relative += std::abs(error / truth[i]);
+    ++nonzero;
+  }
+  const double mse = squared / static_cast<double>(count);
+  return {.mae = absolute / static_cast<double>(count),
+          .mse = mse,
+          .rmse = std::sqrt(mse),
+          .mape = 100.0 * relative / static_cast<double>(nonzero),
+          .count = count};
+}
+
+const MetricInfo& metric_info(std::string_view name) {
+  std::string known;
+  for (const MetricInfo& metric : kMetrics) {
+    if (metric.name == name) return metric;
+    known += (known.empty() ? "" : ", ") + std::string(metric.name);
+  }
+  throw std::invalid_argument(
+      fmt::format("metric_info: expected one of {}, got '{}'", known, name));
+}
+
+Summary summarise(std::span<const double> values) {
+  if (values.empty()) return {.mean = kUndefined, .std = kUndefined, .count = 0};
+  double sum = 0.0;
+  for (const double value : values) sum += value;
+  const double mean = sum / static_cast<double>(values.size());
+  double squared = 0.0;
+  for (const double value : values) squared += (value - mean) * (value - mean);
+  const double freedom = static_cast<double>(std::max<std::size_t>(values.size() - 1, 1));
+  return {.mean = mean, .std = std::sqrt(squared / freedom), .count = std::ssize(values)};
+}
+
+}  // namespace mpssm::task

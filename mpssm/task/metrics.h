@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Quality of predictions, exact with ties, on plain arrays.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mpssm::task {
+
+/// By name; names as in metric_info.
+using Metrics = std::map<std::string, double>;
+
+/// A forecast that needs no training, to compare with.
+struct Reference {
+  std::string name;
+  Metrics test;
+};
+
+// All sums run in double in index order. Sizes that differ throw std::invalid_argument. A metric
+// that is not defined on its input (no samples, a class missing) is NaN, and so is one of
+// predictions that hold a NaN. Any byte but 0 is positive.
+
+/// Share of equal entries.
+double accuracy(std::span<const std::int64_t> predicted, std::span<const std::int64_t> truth);
+
+/// Probability that a random positive scores above a random negative, ties counting half.
+/// O(n log n).
+double roc_auc(std::span<const float> score, std::span<const std::uint8_t> positive);
+
+/// Area under the precision-recall steps, sum over thresholds of (R_i - R_(i-1)) P_i, ties in one
+/// step, as scikit-learn's average_precision_score. Needs a positive; without negatives it is 1.
+double average_precision(std::span<const float> score, std::span<const std::uint8_t> positive);
+
+/// Unweighted mean of average_precision over the columns of [n, num_labels] that have both
+/// classes. Throws std::invalid_argument unless num_labels divides the size.
+double mean_average_precision(std::span<const float> score, std::span<const std::uint8_t> positive,
+                              std::int64_t num_labels);
+
+/// Errors of predictions; entries whose truth equals `null_value`, or is NaN, are left out.
+struct Errors {
+  double mae = 0.0;
+  double mse = 0.0;
+  double rmse = 0.0;
+  double mape = 0.0;  ///< percent, over entries whose truth is not 0
+  std::int64_t count = 0;
+};
+Errors errors(std::span<const float> predicted, std::span<const float> truth,
+              std::optional<float> null_value = {});
+
+struct MetricInfo {
+  std::string_view name;   ///< "roc_auc"
+  std::string_view title;  ///< "ROC AUC"
+  bool higher_is_better = true;
+};
+/// accuracy, roc_auc, average_precision, mse, log10_mse, mae, rmse, mape, loss.
+/// Throws std::invalid_argument listing the names.
+const MetricInfo& metric_info(std::string_view name);
+
+/// Mean and sample standard deviation (ddof 1; 0 for one value), NaN if any value is.
+struct Summary {
+  double mean = 0.0;
+  double std = 0.0;
+  std::int64_t count = 0;
+};
+Summary summarise(std::span<const double> values);
+
+}  // namespace mpssm::task

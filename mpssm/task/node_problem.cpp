@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// One graph, a prediction for each node.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/core.h>
+
+#include <torch/types.h>
+
+#include "mpssm/base/error.h"
+#include "mpssm/io/csv.h"
+#include "mpssm/task/problems.h"
+
+namespace mpssm::task {
+namespace {
+
+using data::Part;
+
+/// Labelled nodes of a part.
+struct Rows {
+  std::vector<std::int64_t> nodes;
+  torch::Tensor weight;  // [N]: what each node counts in the loss; adds up to 1
+};
+
+/// values[i] for the nodes i.
+template <typename T>
+std::vector<T> gather(std::span<const T> values, const std::vector<std::int64_t>& nodes) {
+  std::vector<T> result;
+  result.reserve(nodes.size());
+  for (const std::int64_t i : nodes) result.push_back(values[i]);
+  return result;
+}
+
+class NodeProblem final : public Problem {
+ public:
+  NodeProblem(const data::Dataset& dataset, const ProblemOptions& options,
+              const Preprocessing* learned)
+      : name_(dataset.name),
+        task_(dataset.task),
+        is_new_(dataset.is_new),
+        data_(std::get<data::NodeData>(dataset.content)),
+        class_names_(learned != nullptr ? learned->class_names : data_.class_names),
+        gso_(graph::make_gso(data_.graph, {.kind = options.gso})),
+        x_(tensor_of(data_.features)) {
+    if (learned != nullptr) {
+      mean_ = learned->mean;
+      scale_ = learned->scale;
+    }
+    const bool has_labels = std::any_of(data_.target.begin(), data_.target.end(),
+                                        [](float y) { return !std::isnan(y); });
+    if (!has_labels) return;  // new data, to be predicted only
+    const auto num_splits = static_cast<std::int64_t>(data_.splits.size());
+    if (options.split >= num_splits) {
+      throw base::Error("data.split", fmt::format("{} has splits 0 to {}, got {}", dataset.name,
+                                                  num_splits - 1, options.split));
+    }
+    split_ = &data_.splits[options.split];
+    target_ = torch::zeros({num_nodes()});
+    for (std::int64_t i = 0; i < num_nodes(); ++i) {
+      if (is_labelled(i)) target_.data_ptr<float>()[i] = data_.target[i];
+    }
+    for (const Part part : {Part::kTrain, Part::kVal, Part::kTest}) {
+      Rows& rows = rows_[static_cast<std::size_t>(part)];
+      for (std::int64_t i = 0; i < num_nodes(); ++i) {
+        if ((*split_)[i] == part && is_labelled(i)) rows.nodes.push_back(i);
+      }
+      rows.weight = weights_of(rows.nodes, part == Part::kTrain && options.class_weights);
+    }
+    use_mae_ = options.loss == Loss::kMae;
+    if (task_ == data::Task::kNodeRegression && learned == nullptr) fit_scale();
+  }
+
+  ProblemShape shape() const override {
+    return {.in_channels = data_.features.columns,
+            .out_channels = is_multiclass() ? num_classes() : 1,
+            .num_nodes = num_nodes()};
+  }
+
+  graph::Gso largest_gso(std::int64_t) const override { return gso_; }
+  std::int64_t num_train() const override { return 1; }
+  std::int64_t data_bytes() const override {
+    return num_nodes() * (12 * data_.features.columns + 450) + 36 * gso_.num_nonzeros();
+  }
+
+  torch::Tensor loss(nn::GraphModule& model, std::span<const std::int64_t>) const override {
+    return loss_of(predict(model), Part::kTrain);
+  }
+
+  Metrics evaluate(nn::GraphModule& model, Part part) const override {
+    const std::vector<std::int64_t>& nodes = rows_[static_cast<std::size_t>(part)].nodes;
+    if (nodes.empty()) {
+      throw base::Error(name_,
+                        fmt::format("expected labelled nodes{}, got none",
+                                    is_new_ ? "" : fmt::format(" in {}", data::to_string(part))));
+    }
+    const torch::Tensor output = predict(model);
+    Metrics metrics;
+    metrics["loss"] = loss_of(output, part).item<double>();
+    if (is_multiclass()) {
+      const std::vector<std::int64_t> classes = predicted_classes(output);
+      metrics["accuracy"] = accuracy(gather<std::int64_t>(classes, nodes), true_classes(nodes));
+      return metrics;
+    }
+    const std::vector<float> score = gather(numbers_of(output), nodes);
+    if (task_ == data::Task::kNodeRegression) {
+      add_error_metrics(errors(score, gather<float>(data_.target, nodes)), metrics);
+      return metrics;
+    }
+    std::vector<std::uint8_t> positive;
+    for (const std::int64_t i : nodes) positive.push_back(data_.target[i] > 0.5F ? 1 : 0);
+    metrics["roc_auc"] = roc_auc(score, positive);
+    metrics["average_precision"] = average_precision(score, positive);
+    metrics["accuracy"] =
+        accuracy(gather<std::int64_t>(predicted_classes(output), nodes), true_classes(nodes));
+    return metrics;
+  }
+
+  void write_predictions(nn::GraphModule& model, const io::Sink& sink) const override {
+    const torch::Tensor output = predict(model);
+    const bool is_regression = task_ == data::Task::kNodeRegression;
+    std::string text = "id";
+    // Which part a node of other data is in means nothing.
+    if (split_ != nullptr && !is_new_) text += ",split";
+    if (split_ != nullptr) text += "," + io::csv_cell(data_.target_name);
+    text += ",predicted";
+    for (const std::string& name : class_names_) text += "," + io::csv_cell("p(" + name + ")");
+    text += "\n";
+    const torch::Tensor probability = is_regression ? output : probabilities(output);
+    const std::vector<std::int64_t> classes =
+        is_regression ? std::vector<std::int64_t>() : predicted_classes(output);
+    for (std::int64_t i = 0; i < num_nodes(); ++i) {
+      text += data_.node_ids.empty() ? std::to_string(i) : io::csv_cell(data_.node_ids[i]);
+      if (split_ != nullptr) text += "," + known_of(i);
+      text += ",";
+      if (!is_regression) text += io::csv_cell(class_names_[classes[i]]);
+      const float* row = probability.data_ptr<float>() + i * probability.size(1);
+      for (std::int64_t c = 0; c < probability.size(1); ++c) {
+        text += is_regression ? fmt::format("{:.7g}", row[c]) : fmt::format(",{:.6f}", row[c]);
+      }
+      text += "\n";
+      if (text.size() > (1U << 20)) {
+        sink(text);
+        text.clear();
+      }
+    }
+    sink(text);
+  }
+
+  Sample sample(std::int64_t index) const override {
+    check_sample(index, 1);
+    return {x_, gso_};
+  }
+
+  Preprocessing preprocessing() const override {
+    return {.columns = data_.columns, .class_names = class_names_, .mean = mean_, .scale = scale_};
+  }
+
+ private:
+  std::int64_t num_nodes() const { return data_.graph.num_nodes(); }
+  std::int64_t num_classes() const { return static_cast<std::int64_t>(class_names_.size()); }
+  bool is_multiclass() const { return task_ == data::Task::kNodeClasses; }
+  bool is_labelled(std::int64_t i) const { return !std::isnan(data_.target[i]); }
+
+  /// Networks start near 0 and 1; labels may lie anywhere.
+  void fit_scale() {
+    const std::vector<std::int64_t>& nodes = rows_[0].nodes;
+    double sum = 0.0;
+    double squares = 0.0;
+    for (const std::int64_t i : nodes) sum += data_.target[i];
+    mean_ = sum / static_cast<double>(nodes.size());
+    for (const std::int64_t i : nodes) squares += std::pow(data_.target[i] - mean_, 2);
+    const double deviation = std::sqrt(squares / static_cast<double>(nodes.size()));
+    scale_ = deviation > 0.0 ? deviation : 1.0;
+  }
+
+  /// Of a regression, on the scale of the labels; of a classification, logits.
+  torch::Tensor predict(nn::GraphModule& model) const {
+    const torch::Tensor output = model.forward(x_, gso_);
+    return mean_ == 0.0 && scale_ == 1.0 ? output : output * scale_ + mean_;
+  }
+
+  std::vector<std::int64_t> true_classes(const std::vector<std::int64_t>& nodes) const {
+    std::vector<std::int64_t> classes;
+    for (const std::int64_t i : nodes) {
+      classes.push_back(static_cast<std::int64_t>(data_.target[i]));
+    }
+    return classes;
+  }
+
+  std::vector<std::int64_t> predicted_classes(const torch::Tensor& output) const {
+    const torch::Tensor classes =
+        (is_multiclass() ? output.argmax(1) : output.squeeze(1) > 0).to(torch::kLong);
+    const auto* data = classes.data_ptr<std::int64_t>();
+    return {data, data + classes.numel()};
+  }
+
+  /// [N, classes]
+  torch::Tensor probabilities(const torch::Tensor& output) const {
+    if (is_multiclass()) return torch::softmax(output, 1).contiguous();
+    const torch::Tensor one = torch::sigmoid(output);
+    return torch::cat({1 - one, one}, 1).contiguous();
+  }
+
+  /// The cells "split,label" of a node; of other data, "label".
+  std::string known_of(std::int64_t i) const {
+    std::string text;
+    if (!is_new_) {
+      text = (*split_)[i] == Part::kNone ? "" : data::to_string((*split_)[i]);
+      text += ",";
+    }
+    if (!is_labelled(i)) return text;
+    if (!class_names_.empty()) {
+      return text + io::csv_cell(class_names_[static_cast<std::size_t>(data_.target[i])]);
+    }
+    return text + fmt::format("{:.7g}", data_.target[i]);
+  }
+
+  torch::Tensor weights_of(const std::vector<std::int64_t>& nodes, bool balance) const {
+    std::vector<double> of_class(std::max<std::size_t>(class_names_.size(), 1), 1.0);
+    if (balance && !class_names_.empty()) {
+      std::vector<double> count(class_names_.size(), 0.0);
+      for (const std::int64_t i : nodes) ++count[static_cast<std::size_t>(data_.target[i])];
+      for (std::size_t c = 0; c < count.size(); ++c) {
+        of_class[c] = 1.0 / std::max(count[c], 1.0);
+      }
+    }
+    const auto weight_of = [&](std::int64_t i) {
+      return of_class[class_names_.empty() ? 0 : static_cast<std::size_t>(data_.target[i])];
+    };
+    double sum = 0.0;
+    for (const std::int64_t i : nodes) sum += weight_of(i);
+    torch::Tensor weight = torch::zeros({num_nodes()});
+    for (const std::int64_t i : nodes) {
+      weight.data_ptr<float>()[i] = static_cast<float>(weight_of(i) / sum);
+    }
+    return weight;
+  }
+
+  torch::Tensor loss_of(const torch::Tensor& output, Part part) const {
+    const torch::Tensor& weight = rows_[static_cast<std::size_t>(part)].weight;
+    torch::Tensor each;
+    if (is_multiclass()) {
+      each = at::cross_entropy_loss(output, target_.to(torch::kLong), {}, at::Reduction::None);
+    } else if (task_ == data::Task::kNodeBinary) {
+      each = at::binary_cross_entropy_with_logits(output.squeeze(1), target_, {}, {},
+                                                  at::Reduction::None);
+    } else {
+      const torch::Tensor difference = (output.squeeze(1) - target_) / scale_;
+      each = use_mae_ ? difference.abs() : difference.square();
+    }
+    return ordered_sum(each * weight);
+  }
+
+  std::string name_;
+  data::Task task_;
+  bool is_new_;
+  const data::NodeData& data_;
+  std::vector<std::string> class_names_;
+  graph::Gso gso_;
+  torch::Tensor x_;
+  const std::vector<Part>* split_ = nullptr;
+  torch::Tensor target_;
+  std::array<Rows, 3> rows_;
+  bool use_mae_ = false;
+  double mean_ = 0.0;  // of the labels of a regression
+  double scale_ = 1.0;
+};
+
+}  // namespace
+
+std::unique_ptr<Problem> make_node_problem(const data::Dataset& dataset,
+                                           const ProblemOptions& options,
+                                           const Preprocessing* learned) {
+  return std::make_unique<NodeProblem>(dataset, options, learned);
+}
+
+}  // namespace mpssm::task

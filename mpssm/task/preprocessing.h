@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What a model has to know of the data it was trained on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mpssm/data/dataset.h"
+
+namespace mpssm::task {
+
+struct Preprocessing {
+  std::vector<data::Column> columns = {};
+  std::vector<std::string> class_names = {};
+  double label_scale = 1.0;
+  double mean = 0.0;   ///< series: of the training inputs; node regression: of the labels
+  double scale = 1.0;  ///< their standard deviation
+};
+
+}  // namespace mpssm::task

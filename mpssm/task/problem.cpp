@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/task/problem.h"
+
+#include <fmt/core.h>
+
+#include <torch/types.h>
+
+#include "mpssm/base/error.h"
+#include "mpssm/task/problems.h"
+
+namespace mpssm::task {
+
+torch::Tensor ordered_sum(const torch::Tensor& x) {
+  // torch adds up to 32768 numbers on one thread; sums of rows are one thread's work each.
+  constexpr std::int64_t kRow = 4096;
+  torch::Tensor flat = x.reshape({-1});
+  const std::int64_t rest = flat.numel() % kRow;
+  if (flat.numel() <= kRow) return flat.sum();
+  const torch::Tensor rows = flat.slice(0, 0, flat.numel() - rest).view({-1, kRow}).sum(1);
+  const torch::Tensor sum = ordered_sum(rows);
+  return rest == 0 ? sum : sum + flat.slice(0, flat.numel() - rest).sum();
+}
+
+void check_sample(std::int64_t index, std::int64_t count) {
+  if (index >= 0 && index < count) return;
+  throw base::Error({.where = "sample",
+                     .expected = fmt::format("0 to {}", count - 1),
+                     .got = std::to_string(index)});
+}
+
+torch::Tensor tensor_of(const data::Matrix& matrix) {
+  torch::Tensor tensor = torch::empty({matrix.rows, matrix.columns});
+  std::copy(matrix.values.begin(), matrix.values.end(), tensor.data_ptr<float>());
+  return tensor;
+}
+
+std::span<const float> numbers_of(const torch::Tensor& tensor) {
+  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+torch::Tensor measured(const data::SeriesData& data) {
+  torch::Tensor series = torch::empty({data.num_steps, data.num_nodes});
+  for (std::int64_t i = 0; i < series.numel(); ++i) {
+    series.data_ptr<float>()[i] = data.values[i * data.num_features];
+  }
+  return series;
+}
+
+void append_numbers(std::string& text, const float* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    fmt::format_to(std::back_inserter(text), ",{:.7g}", values[i]);
+  }
+}
+
+void add_error_metrics(const Errors& errors, Metrics& metrics) {
+  metrics["mae"] = errors.mae;
+  metrics["mse"] = errors.mse;
+  metrics["rmse"] = errors.rmse;
+}
+
+std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const ProblemOptions& options,
+                                      const Preprocessing* learned) {
+  if (options.on_validation && !std::holds_alternative<data::SeriesData>(dataset.content)) {
+    throw base::Error("train.on_validation: for series only, " + dataset.name + " is none");
+  }
+  if (std::holds_alternative<data::NodeData>(dataset.content)) {
+    return make_node_problem(dataset, options, learned);
+  }
+  if (std::holds_alternative<data::GraphsData>(dataset.content)) {
+    return make_graphs_problem(dataset, options, learned);
+  }
+  return make_series_problem(dataset, options, learned);
+}
+
+}  // namespace mpssm::task

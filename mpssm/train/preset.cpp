@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/train/preset.h"
+
+#include "mpssm/data/registry.h"
+
+namespace mpssm::train {
+
+std::string preset_name(const std::string& dataset) {
+  const std::string name = dataset.substr(0, dataset.find(':'));
+  const data::DatasetInfo* info = data::find_dataset(name);
+  return preset(name) == nullptr && info != nullptr ? info->family : name;
+}
+
+Config preset_config(const std::string& dataset) {
+  Config config;
+  const std::string name = preset_name(dataset);
+  if (const char* text = preset(name)) apply_toml(config, text, "configs/" + name + ".toml");
+  return config;
+}
+
+}  // namespace mpssm::train

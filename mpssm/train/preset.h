@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Which of the shipped settings (configs/) a dataset starts from.
+#pragma once
+
+#include <string>
+
+#include "mpssm/train/config.h"
+
+namespace mpssm::train {
+
+/// Whose settings a dataset starts from: its own, or those of its family ("board" for
+/// "board:50x50", "traffic" for "pems-bay").
+std::string preset_name(const std::string& dataset);
+
+/// Defaults, then those settings; data.name is left to the caller.
+Config preset_config(const std::string& dataset);
+
+}  // namespace mpssm::train
