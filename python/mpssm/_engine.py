@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""The engine's library (built from python/native), loaded and told which threads to use."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from pathlib import Path
+from typing import Any, Callable
+
+import torch
+
+_I64 = ctypes.c_int64
+_F64 = ctypes.c_double
+_POINTER = ctypes.c_void_p
+_TEXT = ctypes.c_char_p
+
+_library = ctypes.CDLL(str(Path(__file__).parent / "libmpssm_engine.so"))
+
+
+def _check(status: int) -> None:
+    if status == 0:
+        return
+    text = _library.mpssm_error().decode()
+    raise ValueError(text) if status == 1 else RuntimeError(text)
+
+
+def _function(name: str, *arguments: Any) -> Callable[..., None]:
+    """A function of the library that reports failure by its result."""
+    call = getattr(_library, "mpssm_" + name)
+    call.argtypes = arguments
+    call.restype = _I64
+
+    def run(*values: Any) -> None:
+        status = call(*values)
+        if status:
+            _check(status)
+
+    return run
+
+
+# Arguments that are many travel as one row of 64-bit numbers; see the structs in python/native.
+gso_from_edges = _function("gso_from_edges", _I64, _I64, _POINTER, _POINTER, _POINTER, _TEXT, _TEXT,
+                           _I64, _POINTER, _POINTER)
+gso_from_csr = _function("gso_from_csr", _I64, _I64, _POINTER, _POINTER, _POINTER, _I64, _POINTER,
+                         _POINTER)
+spmm = _function("spmm", _TEXT, _I64, _I64, _I64, _POINTER, _POINTER)
+recurrence_plan = _function("recurrence_plan", _TEXT, _TEXT, _TEXT, _POINTER)
+recurrence_forward = _function("recurrence_forward", _TEXT, _TEXT)
+recurrence_backward = _function("recurrence_backward", _TEXT, _TEXT)
+matmul = _function("matmul", _I64, _I64, _I64, _I64, _I64, _POINTER, _POINTER, _POINTER, _POINTER)
+transposed_matmul = _function("transposed_matmul", _I64, _I64, _I64, _I64, _POINTER, _POINTER,
+                              _POINTER)
+column_sums = _function("column_sums", _I64, _I64, _I64, _POINTER, _POINTER)
+layer_norm = _function("layer_norm", _I64, _I64, _I64, _F64, *[_POINTER] * 6)
+layer_norm_adjoint = _function("layer_norm_adjoint", _I64, _I64, _I64, *[_POINTER] * 8)
+gelu = _function("gelu", _I64, _POINTER, _POINTER, _POINTER)
+dropout = _function("dropout", _I64, _I64, _POINTER, _F64, _POINTER, _POINTER)
+pool = _function("pool", _I64, _I64, _I64, _POINTER, _I64, _POINTER, _POINTER, _POINTER, _POINTER)
+
+_library.mpssm_error.restype = _TEXT
+_library.mpssm_version.restype = _TEXT
+_library.mpssm_num_threads.restype = _I64
+gso_sizes = _library.mpssm_gso_sizes
+gso_sizes.argtypes = (_POINTER, _POINTER)
+gso_sizes.restype = None
+gso_copy = _library.mpssm_gso_copy
+gso_copy.argtypes = (_POINTER,) * 8
+gso_copy.restype = None
+gso_free = _library.mpssm_gso_free
+gso_free.argtypes = (_POINTER,)
+gso_free.restype = None
+
+#: An operator as a call reads it: GsoArguments in python/native/gso.h.
+pack_gso = struct.Struct("11q").pack
+#: RecurrenceArguments in python/native/recurrence.cpp.
+pack_recurrence = struct.Struct("19q").pack
+
+
+def num_threads() -> int:
+    """Threads that a call of the engine uses: torch's, or MPSSM_NUM_THREADS if that is less."""
+    return int(_library.mpssm_num_threads())
+
+
+def version() -> str:
+    """Version of the engine."""
+    return _library.mpssm_version().decode()
+
+
+def _start() -> None:
+    # Not by the names that this process shows: torch is loaded with its symbols to itself.
+    torch_cpu = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
+    start = _function("start", _POINTER, _POINTER)
+    start(ctypes.cast(torch_cpu.torch_parallel_for, _POINTER),
+          ctypes.cast(torch_cpu.torch_get_num_threads, _POINTER))
+
+
+_start()

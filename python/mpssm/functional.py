@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""The recurrence and the layers on tensors: checks, and the way to the engine or to plain torch.
+
+float32 and float64 tensors on the CPU go to the engine; other types and devices take the portable
+way (mpssm.portable) with the same numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from mpssm import _layers, _recurrence, portable
+from mpssm.gso import Gso
+
+PLANS = ("auto", "stepwise", "doubling", "diagonal", "reference")
+POOLINGS = ("sum", "mean", "max", "sum_max_mean")
+_ENGINE_TYPES = (torch.float32, torch.float64)
+_REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64,
+         torch.complex32: torch.float16}
+
+
+def _has_kernel(x: Tensor) -> bool:
+    return (x.dtype in _ENGINE_TYPES and x.device.type in ("cpu", "meta") and x.numel() > 0
+            and not _in_function_transform())
+
+
+def _in_function_transform() -> bool:
+    """Inside torch.func (grad, jacrev, vmap ...), which sees through plain torch operations only."""
+    return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
+
+
+def _in_autocast(*tensors: Optional[Tensor]) -> Tuple[Optional[Tensor], ...]:
+    """Inside autocast everything of ours runs in float32."""
+    first = tensors[0]
+    if first is None or first.is_meta or not torch.is_autocast_enabled(first.device.type):
+        return tensors
+    return tuple(t if t is None or t.dtype in _ENGINE_TYPES or t.is_complex() else t.float()
+                 for t in tensors)
+
+
+def _check_gso(name: str, gso: Gso, x: Tensor) -> None:
+    if not isinstance(gso, Gso):
+        raise TypeError(f"{name}: expected a mpssm.Gso, got {type(gso).__name__}; make one by "
+                        "mpssm.Gso.from_edge_index(edge_index)")
+    if gso.device != x.device:
+        raise ValueError(f"{name}: expected the operator on the device of the features, got "
+                         f"{gso.device} and {x.device}; move it by gso.to({str(x.device)!r})")
+
+
+def spmm(gso: Gso, x: Tensor) -> Tensor:
+    """A x, one hop of message passing. x: [..., N, C]; differentiable any number of times."""
+    _check_gso("spmm", gso, x)
+    if x.dim() < 2 or x.shape[-2] != gso.num_nodes:
+        raise ValueError(f"spmm: expected x of shape [..., N={gso.num_nodes}, C], got "
+                         f"{list(x.shape)}")
+    if not (x.is_floating_point() or x.is_complex()):
+        raise TypeError(f"spmm: expected x of a floating or complex type, got {x.dtype}")
+    if not _has_kernel(x):
+        return portable.spmm(gso, x)
+    return _recurrence.spmm(*gso.arrays(x.dtype), x, False)
+
+
+def _check_recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor], steps: Optional[int],
+                      initial: Optional[Tensor], outputs: str, plan: str) -> int:
+    """Throws unless the arguments fit; returns C, the channels of the state."""
+    _check_gso("recurrence", gso, u)
+    temporal = steps is None
+    shape = f"[..., T, N={gso.num_nodes}, C_in]" if temporal else f"[..., N={gso.num_nodes}, C_in]"
+    if u.dim() < (3 if temporal else 2) or u.shape[-2] != gso.num_nodes:
+        hint = "; give steps= for an input that stays the same" if temporal and u.dim() == 2 else ""
+        raise ValueError(f"recurrence: expected u of shape {shape}, got {list(u.shape)}{hint}")
+    if not u.is_floating_point():
+        raise TypeError(f"recurrence: expected u of a real floating type, got {u.dtype}")
+    if steps is not None and steps < 1:
+        raise ValueError(f"recurrence: expected at least one step, got {steps}")
+    if temporal and u.shape[-3] < 1:
+        raise ValueError("recurrence: expected at least one step, got a sequence of none")
+    if outputs not in ("last", "all"):
+        raise ValueError(f"recurrence: expected outputs 'last' or 'all', got {outputs!r}")
+    if plan not in PLANS:
+        raise ValueError(f"recurrence: expected plan {', '.join(PLANS)}, got {plan!r}")
+    if w.is_complex():
+        if w.dim() != 1:
+            raise ValueError("recurrence: expected a complex w (diagonal) of shape [C/2], got "
+                             f"{list(w.shape)}")
+        channels, precision = 2 * w.shape[0], _REAL.get(w.dtype)
+    else:
+        if w.dim() != 2 or w.shape[0] != w.shape[1]:
+            raise ValueError("recurrence: expected a real w (dense) of shape [C, C], got "
+                             f"{list(w.shape)}")
+        channels, precision = w.shape[0], w.dtype
+    if precision != u.dtype:
+        raise TypeError(f"recurrence: expected w of the precision of u ({u.dtype}), got {w.dtype}")
+    if b is None and u.shape[-1] != channels:
+        raise ValueError(f"recurrence: expected u with C={channels} channels to match w (or give b), "
+                         f"got {u.shape[-1]}")
+    if b is not None and tuple(b.shape) != (u.shape[-1], channels):
+        raise ValueError(f"recurrence: expected b of shape [C_in={u.shape[-1]}, C={channels}], got "
+                         f"{list(b.shape)}")
+    leading = u.shape[:-3] if temporal else u.shape[:-2]
+    expected = (*leading, gso.num_nodes, channels)
+    if initial is not None and tuple(initial.shape) != expected:
+        raise ValueError(f"recurrence: expected initial of shape {list(expected)}, got "
+                         f"{list(initial.shape)}")
+    for name, tensor in (("b", b), ("initial", initial)):
+        if tensor is not None and tensor.dtype != u.dtype:
+            raise TypeError(f"recurrence: expected {name} of type {u.dtype}, got {tensor.dtype}")
+    for name, tensor in (("w", w), ("b", b), ("initial", initial)):
+        if tensor is not None and tensor.device != u.device:
+            raise ValueError(f"recurrence: expected u and {name} on one device, got {u.device} and "
+                             f"{tensor.device}")
+    return channels
+
+
+def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
+               steps: Optional[int] = None, initial: Optional[Tensor] = None,
+               outputs: str = "last", plan: str = "auto") -> Tensor:
+    """X(t+1) = A X(t) W + U(t+1) B, from X(0) = ``initial`` or 0.
+
+    Args:
+        u: a sequence [..., T, N, C_in]; with ``steps`` an input [..., N, C_in] that stays the same
+            for so many steps (k + 1 steps reach k hops). Leading axes are copies over one graph.
+        w: W. Dense: real [C, C]. Diagonal: complex [C/2], acting on the C channels taken in pairs
+            (re, im).
+        b: B, [C_in, C]. None: u is U B already.
+        initial: X(0), [..., N, C].
+        outputs: "last" gives X(T), [..., N, C]; "all" gives X(1), ..., X(T), [..., T, N, C].
+        plan: "auto" picks the cheapest of "stepwise", "doubling" (dense w, steps, last) and
+            "diagonal" (diagonal w); they give the same numbers. "reference" is plain torch.
+
+    Differentiable once in u, w, b and initial ("reference": any number of times).
+    """
+    u, w, b, initial = _in_autocast(u, w, b, initial)  # type: ignore[assignment]
+    channels = _check_recurrence(gso, u, w, b, steps, initial, outputs, plan)
+    if plan == "reference" or not _has_kernel(u) or channels == 0:
+        return portable.recurrence(gso, u, w, b, steps=steps, initial=initial, outputs=outputs,
+                                   plan="reference" if _in_function_transform() else plan)
+    if b is not None:
+        u = _layers.linear(u, b, None, False)
+    diagonal = w.is_complex()
+    if diagonal:
+        w = torch.view_as_real(w.resolve_conj())
+    wanted = 0
+    if torch.is_grad_enabled():
+        wanted = (_recurrence.WANT_INPUT * u.requires_grad | _recurrence.WANT_W * w.requires_grad
+                  | _recurrence.WANT_INITIAL * (initial is not None and initial.requires_grad))
+    return _recurrence.recurrence(*gso.arrays(u.dtype), u, w, initial,
+                                  u.shape[-3] if steps is None else steps, steps is None, diagonal,
+                                  outputs == "all", plan, wanted)[0]
+
+
+def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
+    """x weight' + bias, as torch.nn.functional.linear; the same bits for any number of threads."""
+    x, weight, bias = _in_autocast(x, weight, bias)  # type: ignore[assignment]
+    if weight.dim() != 2 or x.dim() < 1 or x.shape[-1] != weight.shape[1] or (
+            bias is not None and tuple(bias.shape) != (weight.shape[0],)):
+        raise ValueError(f"linear: expected x of shape [..., in], weight [out, in] and bias [out], got "
+                         f"{list(x.shape)}, {list(weight.shape)} and "
+                         f"{'none' if bias is None else list(bias.shape)}")
+    if not _has_kernel(x) or weight.dtype != x.dtype or weight.device != x.device:
+        return functional.linear(x, weight, bias)
+    return _layers.linear(x, weight, bias, True)
+
+
+def layer_norm(x: Tensor, scale: Tensor, shift: Tensor, epsilon: float = 1e-5) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) * scale + shift over the last axis of x [..., C]."""
+    x, scale, shift = _in_autocast(x, scale, shift)  # type: ignore[assignment]
+    if x.dim() < 1 or tuple(scale.shape) != (x.shape[-1],) or scale.shape != shift.shape:
+        raise ValueError(f"layer_norm: expected x of shape [..., C], scale and shift of shape [C], got "
+                         f"{list(x.shape)}, {list(scale.shape)} and {list(shift.shape)}")
+    if not _has_kernel(x) or scale.dtype != x.dtype or scale.device != x.device:
+        return functional.layer_norm(x, (x.shape[-1],), scale, shift, epsilon)
+    return _layers.layer_norm(x, scale, shift, epsilon)[0]
+
+
+def gelu(x: Tensor) -> Tensor:
+    """x times the normal distribution function of x. Float32 on the CPU is the engine's."""
+    if not _has_kernel(x) or x.dtype != torch.float32:
+        return functional.gelu(x)
+    return _layers.gelu(x)
+
+
+def dropout(x: Tensor, probability: float = 0.5, training: bool = True) -> Tensor:
+    """x / (1 - probability), or 0 with that probability. One number of torch's generator is the
+    seed of the whole mask, which is made again for the gradient instead of being kept."""
+    if not 0.0 <= probability < 1.0:
+        raise ValueError(f"dropout: expected a probability in [0, 1), got {probability}")
+    if not training or probability == 0.0:
+        return x
+    if not _has_kernel(x):
+        return functional.dropout(x, probability)
+    seed = torch.randint(2**62, (1,), dtype=torch.int64, device=x.device)
+    return _layers.dropout(x, seed, probability)
+
+
+def pool(gso: Gso, x: Tensor, pooling: str = "mean") -> Tensor:
+    """x [N, C] pooled over each graph of the batch: [G, C], or [G, 3 C] for "sum_max_mean". Other
+    poolings: "sum", "mean", "max". A graph without nodes gives zeros."""
+    _check_gso("pool", gso, x)
+    if pooling not in POOLINGS:
+        raise ValueError(f"pool: expected pooling {', '.join(POOLINGS)}, got {pooling!r}")
+    if x.dim() != 2 or x.shape[0] != gso.num_nodes:
+        raise ValueError(f"pool: expected x of shape [N={gso.num_nodes}, C], got {list(x.shape)}")
+    if not _has_kernel(x):
+        return portable.pool(gso, x, pooling)
+    return _layers.pool(gso.graph_ptr, x, POOLINGS.index(pooling))

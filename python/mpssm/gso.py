@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""The graph shift operator A as a plain object of tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from mpssm import _engine
+
+if TYPE_CHECKING:
+    import networkx
+    import scipy.sparse
+
+
+@dataclass(eq=False)
+class Gso:
+    """A sparse square operator and what differs in its transpose, in compressed rows.
+
+    Row i holds what node i receives: ``A[dst, src]``, so that ``A @ x`` moves features along the
+    edges. Made by one of the ``from_`` functions, which check; the tensors are the operator's own and
+    must not be changed. It can be pickled, copied, moved by :meth:`to`, passed to compiled functions
+    and to ``torch.export``.
+
+    Attributes:
+        row_ptr: int64 [N + 1], graph_ptr: int64 [G + 1], first node of each graph of a batch.
+        col: int32 [nonzeros].
+        value, double_value: float32 and float64 [nonzeros].
+        transposed_*: the same of the transpose; empty where it does not differ.
+        kind: how it was made from a graph, "custom" if it was not.
+    """
+
+    row_ptr: Tensor
+    col: Tensor
+    value: Tensor
+    double_value: Tensor
+    transposed_row_ptr: Tensor
+    transposed_col: Tensor
+    transposed_value: Tensor
+    transposed_double_value: Tensor
+    graph_ptr: Tensor
+    kind: str = "custom"
+
+    # ---- what it is ---------------------------------------------------------------------------
+
+    @property
+    def num_nodes(self) -> int:
+        return self.row_ptr.shape[0] - 1
+
+    @property
+    def num_nonzeros(self) -> int:
+        return self.col.shape[0]
+
+    @property
+    def num_graphs(self) -> int:
+        return self.graph_ptr.shape[0] - 1
+
+    @property
+    def is_symmetric(self) -> bool:
+        return self.transposed_value.shape[0] == 0
+
+    @property
+    def device(self) -> torch.device:
+        return self.row_ptr.device
+
+    def __repr__(self) -> str:
+        return (f"Gso({self.kind}, nodes={self.num_nodes}, nonzeros={self.num_nonzeros}, "
+                f"graphs={self.num_graphs}, device={self.device})")
+
+    def arrays(self, dtype: torch.dtype) -> Tuple[Tensor, ...]:
+        """The seven tensors that an operator of ``mpssm_engine`` takes for A."""
+        double = dtype == torch.float64
+        return (self.row_ptr, self.col, self.double_value if double else self.value,
+                self.transposed_row_ptr, self.transposed_col,
+                self.transposed_double_value if double else self.transposed_value, self.graph_ptr)
+
+    def to(self, device: Any) -> Gso:
+        """The operator on another device (itself if it is there)."""
+        if self.device == torch.device(device):
+            return self
+        return replace(self, **{field.name: getattr(self, field.name).to(device)
+                                for field in fields(self) if field.name != "kind"})
+
+    def coordinates(self) -> Tuple[Tensor, Tensor]:
+        """Row and column of each entry, int64 [nonzeros]."""
+        counts = self.row_ptr[1:] - self.row_ptr[:-1]
+        rows = torch.repeat_interleave(counts, output_size=self.num_nonzeros)
+        return rows, self.col.long()
+
+    def to_dense(self, dtype: torch.dtype = torch.float32) -> Tensor:
+        """A as [N, N]."""
+        dense = torch.zeros(self.num_nodes, self.num_nodes, dtype=dtype, device=self.device)
+        dense[self.coordinates()] = self.arrays(dtype)[2].to(dtype)
+        return dense
+
+    # ---- how it is made -----------------------------------------------------------------------
+
+    @staticmethod
+    def from_edge_index(edge_index: Tensor, edge_weight: Optional[Tensor] = None,
+                        num_nodes: Optional[int] = None, *, kind: str = "sym_normalized",
+                        self_loops: str = "add_missing", batch: Optional[Tensor] = None) -> Gso:
+        """From PyG's ``edge_index`` [2, E]: row 0 sources, row 1 destinations, each direction listed.
+
+        Args:
+            edge_weight: [E]; without it every edge weighs 1 and repeated edges count once.
+            num_nodes: default is the largest index + 1, or the length of ``batch``.
+            kind: sym_normalized (GCN's), sym_normalized_no_loops, random_walk, adjacency, laplacian
+                or identity.
+            self_loops: add_missing (weight 1 where a node has none), add_all or keep.
+            batch: int64 [N], ascending: which graph of a batch a node is of, as ``Data.batch``.
+        """
+        if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
+            raise ValueError("Gso.from_edge_index: expected edge_index of whole numbers and shape "
+                             f"[2, E], got {list(edge_index.shape)} of {edge_index.dtype}")
+        num_edges = edge_index.shape[1]
+        if edge_weight is not None and tuple(edge_weight.shape) != (num_edges,):
+            raise ValueError(f"Gso.from_edge_index: expected edge_weight of shape [{num_edges}], got "
+                             f"{list(edge_weight.shape)}")
+        if num_nodes is None:
+            largest = int(edge_index.max()) + 1 if num_edges else 0
+            num_nodes = largest if batch is None else max(largest, batch.shape[0])
+        graph_ptr = None if batch is None else _graph_ptr_of(batch, num_nodes)
+        index = edge_index.detach().to("cpu", torch.int64).contiguous()
+        weight = None
+        if edge_weight is not None:
+            weight = edge_weight.detach().to("cpu", torch.float64).contiguous()
+        handle = ctypes.c_void_p()
+        _engine.gso_from_edges(
+            num_nodes, num_edges, index[0].data_ptr(), index[1].data_ptr(),
+            None if weight is None else weight.data_ptr(), kind.encode(), self_loops.encode(),
+            0 if graph_ptr is None else graph_ptr.shape[0] - 1,
+            None if graph_ptr is None else graph_ptr.data_ptr(), ctypes.byref(handle))
+        return _take(handle, kind).to(edge_index.device)
+
+    @staticmethod
+    def from_csr(row_ptr: Tensor, col: Tensor, value: Tensor, *,
+                 graph_ptr: Optional[Tensor] = None) -> Gso:
+        """An operator as it is: row_ptr [N + 1], col and value [nonzeros], columns ascending."""
+        rows = row_ptr.detach().to("cpu", torch.int64).contiguous()
+        columns = col.detach().to("cpu", torch.int32).contiguous()
+        values = value.detach().to("cpu", torch.float64).contiguous()
+        if rows.dim() != 1 or rows.shape[0] == 0 or columns.dim() != 1 or values.shape != columns.shape:
+            raise ValueError("Gso.from_csr: expected row_ptr [N + 1], col and value [nonzeros], got "
+                             f"{list(row_ptr.shape)}, {list(col.shape)} and {list(value.shape)}")
+        if int(rows[-1]) != columns.shape[0]:
+            raise ValueError(f"Gso.from_csr: expected row_ptr to end with {columns.shape[0]}, got "
+                             f"{int(rows[-1])}")
+        parts = None if graph_ptr is None else graph_ptr.detach().to("cpu", torch.int64).contiguous()
+        handle = ctypes.c_void_p()
+        _engine.gso_from_csr(rows.shape[0] - 1, columns.shape[0], rows.data_ptr(),
+                             columns.data_ptr(), values.data_ptr(),
+                             0 if parts is None else parts.shape[0] - 1,
+                             None if parts is None else parts.data_ptr(), ctypes.byref(handle))
+        return _take(handle, "custom").to(row_ptr.device)
+
+    @staticmethod
+    def from_torch_sparse(matrix: Tensor) -> Gso:
+        """A sparse tensor [N, N] of any layout as the operator itself: ``A @ x``."""
+        if matrix.dim() != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"Gso.from_torch_sparse: expected a square matrix, got "
+                             f"{list(matrix.shape)}")
+        # Rows of a CSR tensor need not be sorted; those made from coordinates are.
+        rows = matrix.detach().cpu().to_sparse_coo().coalesce().to_sparse_csr()
+        return Gso.from_csr(rows.crow_indices(), rows.col_indices(), rows.values()).to(matrix.device)
+
+    @staticmethod
+    def from_scipy(matrix: scipy.sparse.sparray) -> Gso:
+        """A SciPy sparse matrix [N, N] as the operator itself: ``A @ x``."""
+        if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"Gso.from_scipy: expected a square matrix, got {list(matrix.shape)}")
+        rows = matrix.tocsr(copy=True)
+        rows.sum_duplicates()
+        return Gso.from_csr(torch.from_numpy(rows.indptr), torch.from_numpy(rows.indices),
+                            torch.from_numpy(rows.data))
+
+    @staticmethod
+    def from_networkx(graph: networkx.Graph, *, weight: Optional[str] = "weight",
+                      kind: str = "sym_normalized", self_loops: str = "add_missing") -> Gso:
+        """A NetworkX graph; nodes are numbered as they come. An edge without the attribute
+        ``weight`` weighs 1; ``weight=None`` looks at no attribute."""
+        number = {node: i for i, node in enumerate(graph.nodes)}
+        edges = [(number[a], number[b], 1.0 if weight is None else data.get(weight, 1.0))
+                 for a, b, data in graph.edges(data=True)]
+        if not graph.is_directed():
+            edges += [(b, a, w) for a, b, w in edges if a != b]
+        index = torch.tensor([(a, b) for a, b, _ in edges], dtype=torch.int64).reshape(-1, 2).t()
+        weights = torch.tensor([w for _, _, w in edges], dtype=torch.float64)
+        return Gso.from_edge_index(index, weights, len(number), kind=kind, self_loops=self_loops)
+
+    @staticmethod
+    def from_pyg(data: Any, *, kind: str = "sym_normalized", self_loops: str = "add_missing") -> Gso:
+        """A PyG ``Data`` or ``Batch``: its edge_index, edge_weight and batch."""
+        return Gso.from_edge_index(data.edge_index, getattr(data, "edge_weight", None),
+                                   data.num_nodes, kind=kind, self_loops=self_loops,
+                                   batch=getattr(data, "batch", None))
+
+
+torch.export.register_dataclass(Gso)
+
+
+def _graph_ptr_of(batch: Tensor, num_nodes: int) -> Tensor:
+    nodes = batch.detach().to("cpu", torch.int64)
+    if tuple(nodes.shape) != (num_nodes,):
+        raise ValueError(f"Gso: expected batch of shape [N={num_nodes}], got {list(nodes.shape)}")
+    if num_nodes and (bool((nodes[1:] < nodes[:-1]).any()) or int(nodes[0]) < 0):
+        raise ValueError("Gso: expected batch to ascend from 0, as PyG's Batch makes it")
+    sizes = torch.bincount(nodes)
+    return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
+
+
+def _take(handle: ctypes.c_void_p, kind: str) -> Gso:
+    """Copies an operator out of the library into tensors and frees it there."""
+    try:
+        sizes = (ctypes.c_int64 * 5)()
+        _engine.gso_sizes(handle, sizes)
+        nodes, nonzeros, graphs, pattern, values = sizes
+        made = [torch.empty(nodes + 1, dtype=torch.int64), torch.empty(nonzeros, dtype=torch.int32),
+                torch.empty(nonzeros, dtype=torch.float64),
+                torch.empty(nodes + 1 if pattern else 0, dtype=torch.int64),
+                torch.empty(pattern, dtype=torch.int32), torch.empty(values, dtype=torch.float64),
+                torch.empty(graphs + 1, dtype=torch.int64)]
+        _engine.gso_copy(handle, *[tensor.data_ptr() for tensor in made])
+    finally:
+        _engine.gso_free(handle)
+    row_ptr, col, value, t_row_ptr, t_col, t_value, graph_ptr = made
+    return Gso(row_ptr, col, value.float(), value, t_row_ptr, t_col, t_value.float(), t_value,
+               graph_ptr, kind)

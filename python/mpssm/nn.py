@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: MIT
+"""Modules: the layers and the deep model of the C++ library, under the same parameter names.
+
+Wherever a graph is asked for, a :class:`mpssm.Gso` or PyG's ``edge_index`` [2, E] will do. A Gso is
+made once and costs nothing later; an ``edge_index`` is turned into one at each call (unless
+``cached``), which also keeps ``torch.compile(fullgraph=True)`` from working.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Callable, Dict, Optional, Tuple, Union
+
+import torch
+from torch import Tensor, nn
+
+from mpssm import functional
+from mpssm.gso import Gso
+
+Graph = Union[Gso, Tensor]
+
+ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": functional.gelu,
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "leaky_relu": nn.functional.leaky_relu,
+    "identity": lambda x: x,
+}
+
+
+def _one_of(what: str, name: str, known: Tuple[str, ...]) -> str:
+    if name not in known:
+        raise ValueError(f"{what}: expected {', '.join(known)}, got {name!r}")
+    return name
+
+
+@torch.compiler.disable
+def _gso_of(graph: Graph, edge_weight: Optional[Tensor], num_nodes: int, kind: str,
+            batch: Optional[Tensor] = None) -> Gso:
+    if edge_weight is not None and edge_weight.requires_grad:
+        raise ValueError("mpssm.nn: expected an edge_weight without gradient, got one that requires "
+                         "it; edge weights cannot be learned")
+    if graph.layout != torch.strided:  # type: ignore[union-attr]
+        return Gso.from_torch_sparse(graph)  # type: ignore[arg-type]
+    return Gso.from_edge_index(graph, edge_weight, num_nodes, kind=kind,  # type: ignore[arg-type]
+                               batch=batch)
+
+
+class Linear(nn.Linear):
+    """torch.nn.Linear on the engine."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.linear(input, self.weight, self.bias)
+
+
+class Norm(nn.Module):
+    """Layer norm over the channels of x [..., C], batch norm over all else, or nothing."""
+
+    def __init__(self, kind: str, channels: int):
+        super().__init__()
+        self.kind = _one_of("Norm", kind, ("none", "layer", "batch"))
+        if kind == "layer":
+            self.scale = nn.Parameter(torch.ones(channels))
+            self.shift = nn.Parameter(torch.zeros(channels))
+        elif kind == "batch":
+            self.batch = nn.BatchNorm1d(channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.kind == "layer":
+            return functional.layer_norm(x, self.scale, self.shift)
+        if self.kind == "batch":
+            return self.batch(x.reshape(-1, x.shape[-1])).view(x.shape)
+        return x
+
+
+class StateMatrix(nn.Module):
+    """W of the recurrence: ``dense`` real [C, C]; ``diagonal`` complex sigma, free; ``stable`` sigma =
+    exp(-exp(nu) + i theta), inside the unit circle whatever is learned."""
+
+    def __init__(self, channels: int, kind: str = "stable", *, min_modulus: float = 0.7,
+                 max_modulus: float = 0.999):
+        super().__init__()
+        self.kind = _one_of("StateMatrix", kind, ("dense", "diagonal", "stable"))
+        if kind != "dense" and channels % 2:
+            raise ValueError("StateMatrix: expected an even number of channels for a diagonal W (they "
+                             f"are taken in pairs), got {channels}")
+        if not 0.0 < min_modulus <= max_modulus < 1.0:
+            raise ValueError("StateMatrix: expected 0 < min_modulus <= max_modulus < 1, got "
+                             f"{min_modulus} and {max_modulus}")
+        self.channels, self.min_modulus, self.max_modulus = channels, min_modulus, max_modulus
+        if kind == "dense":
+            self.weight = nn.Parameter(torch.empty(channels, channels))
+        elif kind == "diagonal":
+            self.sigma = nn.Parameter(torch.empty(channels // 2, 2))
+        else:
+            self.nu = nn.Parameter(torch.empty(channels // 2))
+            self.theta = nn.Parameter(torch.empty(channels // 2))
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        if self.kind == "dense":
+            nn.init.orthogonal_(self.weight)
+            return
+        half = self.channels // 2
+        # Uniform by area; conjugates are implied, so half the circle is all.
+        low, high = self.min_modulus**2, self.max_modulus**2
+        modulus = (torch.rand(half) * (high - low) + low).sqrt()
+        phase = torch.rand(half) * math.pi
+        if self.kind == "stable":
+            self.nu.copy_((-modulus.log()).log())
+            self.theta.copy_(phase)
+        else:
+            self.sigma.copy_(torch.stack([modulus * phase.cos(), modulus * phase.sin()], -1))
+
+    def forward(self) -> Tensor:
+        """As mpssm.recurrence takes it: real [C, C] or complex [C/2]."""
+        if self.kind == "dense":
+            return self.weight
+        if self.kind == "diagonal":
+            return torch.view_as_complex(self.sigma)
+        modulus = (-self.nu.exp()).exp()
+        pairs = torch.stack([modulus * self.theta.cos(), modulus * self.theta.sin()], -1)
+        return torch.view_as_complex(pairs)
+
+
+def _input_matrix(rows: int, columns: int) -> nn.Parameter:
+    bound = 1.0 / math.sqrt(rows)
+    return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
+
+
+class MPSSMBlock(nn.Module):
+    """Y = MLP(X), X(t+1) = A X(t) W + U(t+1) B, X(0) = 0, MLP(X) = phi(norm(X) W1 + b1) W2 + b2.
+
+    Static (``temporal=False``): u [..., N, in] -> [..., N, out] from the state after ``hops`` hops.
+    Temporal: u [..., T, N, in] -> [..., T, N, out], or [..., N, out] with ``outputs="last"``.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, *, state_channels: Optional[int] = None,
+                 hidden_channels: Optional[int] = None, hops: int = 4, state: str = "stable",
+                 min_modulus: float = 0.7, max_modulus: float = 0.999, activation: str = "gelu",
+                 state_norm: str = "layer", dropout: float = 0.0, plan: str = "auto"):
+        super().__init__()
+        channels = state_channels or out_channels
+        hidden = hidden_channels or channels
+        if hops < 0:
+            raise ValueError(f"MPSSMBlock: expected hops >= 0, got {hops}")
+        self.hops, self.dropout, self.plan = hops, dropout, plan
+        self.activation = _one_of("activation", activation, tuple(ACTIVATIONS))
+        self.w_in = _input_matrix(in_channels, channels)
+        self.w_state = StateMatrix(channels, state, min_modulus=min_modulus, max_modulus=max_modulus)
+        self.state_norm = Norm(state_norm, channels)
+        self.mlp_in = Linear(channels, hidden)
+        self.mlp_out = Linear(hidden, out_channels)
+
+    def recur(self, u: Tensor, gso: Gso, *, temporal: bool = False, outputs: str = "last") -> Tensor:
+        """X alone: what the MLP reads."""
+        return functional.recurrence(gso, u, self.w_state(), self.w_in,
+                                     steps=None if temporal else self.hops + 1, outputs=outputs,
+                                     plan=self.plan)
+
+    def decode(self, x: Tensor) -> Tensor:
+        """The MLP with its norm, at every node by itself."""
+        hidden = ACTIVATIONS[self.activation](self.mlp_in(self.state_norm(x)))
+        return self.mlp_out(functional.dropout(hidden, self.dropout, self.training))
+
+    def forward(self, u: Tensor, gso: Gso, *, temporal: bool = False,
+                outputs: str = "last") -> Tensor:
+        return self.decode(self.recur(u, gso, temporal=temporal, outputs=outputs))
+
+
+class MPSSM(nn.Module):
+    """The deep model: H = x E + e; H <- H + Dropout(Block(Norm(H))) for each block; y = Readout(
+    Norm(H)). ``blocks`` of ``hops`` let a node see their product in hops.
+
+    Readouts: "node" x [..., N, in] -> [..., N, out]; "graph" x [N, in] -> [G, out];
+    "forecast" x [..., T, N, in] -> [..., N, out]. With ``temporal``, "node" is one output per step.
+    """
+
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *,
+                 num_blocks: int = 4, hops: int = 4, temporal: bool = False, state: str = "stable",
+                 min_modulus: float = 0.7, max_modulus: float = 0.999, activation: str = "gelu",
+                 norm: str = "layer", state_norm: str = "layer", residual: bool = True,
+                 dropout: float = 0.0, readout: str = "node", pooling: str = "mean",
+                 readout_layers: int = 1, readout_activation: str = "gelu",
+                 num_embedded_nodes: int = 0, skip_steps: int = 0, kind: str = "sym_normalized",
+                 plan: str = "auto"):
+        super().__init__()
+        self.readout = _one_of("readout", readout, ("node", "graph", "forecast"))
+        if readout == "graph" and temporal or readout == "forecast" and not temporal:
+            raise ValueError("MPSSM: readout graph needs temporal=False, forecast temporal=True")
+        self.temporal, self.residual, self.dropout = temporal, residual, dropout
+        self.pooling = _one_of("pooling", pooling, functional.POOLINGS)
+        self.readout_activation = _one_of("activation", readout_activation, tuple(ACTIVATIONS))
+        self.in_channels, self.num_blocks, self.kind = in_channels, num_blocks, kind
+        self.skip_steps, self.num_embedded_nodes = skip_steps, num_embedded_nodes
+        self.encoder = Linear(in_channels, hidden_channels)
+        for i in range(num_blocks):
+            self.add_module(f"norm_{i}", Norm(norm, hidden_channels))
+            self.add_module(f"block_{i}", MPSSMBlock(
+                hidden_channels, hidden_channels, hops=hops, state=state, min_modulus=min_modulus,
+                max_modulus=max_modulus, activation=activation, state_norm=state_norm,
+                dropout=dropout, plan=plan))
+        self.final_norm = Norm(norm, hidden_channels)
+        width = 3 * hidden_channels if readout == "graph" and pooling == "sum_max_mean" else (
+            hidden_channels)
+        self.readout_layers = readout_layers
+        for i in range(readout_layers):
+            after = out_channels if i + 1 == readout_layers else max(width // 2, 1)
+            self.add_module(f"readout_{i}", Linear(width, after))
+            width = after
+        if num_embedded_nodes:
+            self.node_embedding = nn.Parameter(0.1 * torch.randn(num_embedded_nodes, hidden_channels))
+        if skip_steps:
+            self.skip = Linear(skip_steps * in_channels, out_channels)
+            nn.init.zeros_(self.skip.weight)
+            nn.init.zeros_(self.skip.bias)
+
+    def forward(self, x: Tensor, graph: Graph, edge_weight: Optional[Tensor] = None,
+                batch: Optional[Tensor] = None) -> Tensor:
+        gso = graph if isinstance(graph, Gso) else _gso_of(graph, edge_weight, x.shape[-2], self.kind,
+                                                           batch)
+        if x.dim() < (3 if self.temporal else 2) or x.shape[-1] != self.in_channels:
+            shape = "[..., T, N, " if self.temporal else "[..., N, "
+            raise ValueError(f"MPSSM: expected x of shape {shape}in_channels={self.in_channels}], got "
+                             f"{list(x.shape)}")
+        if self.num_embedded_nodes not in (0, gso.num_nodes):
+            raise ValueError(f"MPSSM: has embeddings of {self.num_embedded_nodes} nodes, got a graph "
+                             f"of {gso.num_nodes}")
+        h = self.encoder(x)
+        if self.num_embedded_nodes:
+            h = h + self.node_embedding
+        for i in range(self.num_blocks):
+            every_step = self.temporal and (self.readout != "forecast" or i + 1 < self.num_blocks)
+            y = getattr(self, f"block_{i}")(getattr(self, f"norm_{i}")(h), gso,
+                                            temporal=self.temporal,
+                                            outputs="all" if every_step else "last")
+            y = functional.dropout(y, self.dropout, self.training)
+            if not self.residual:
+                h = y
+            elif self.temporal and not every_step:
+                h = h.select(-3, -1) + y
+            else:
+                h = h + y
+        h = self.final_norm(h)
+        if self.readout == "graph":
+            h = functional.pool(gso, h, self.pooling)
+        for i in range(self.readout_layers):
+            if i > 0:
+                h = ACTIVATIONS[self.readout_activation](h)
+            h = getattr(self, f"readout_{i}")(h)
+        if self.skip_steps:
+            if x.shape[-3] < self.skip_steps:
+                raise ValueError(f"MPSSM: expected at least skip_steps={self.skip_steps} steps, got "
+                                 f"{x.shape[-3]}")
+            last = x.narrow(-3, x.shape[-3] - self.skip_steps, self.skip_steps)
+            h = h + self.skip(last.transpose(-3, -2).flatten(-2))
+        return h
+
+
+class MPSSMConv(nn.Module):
+    """Drop-in for PyG's GCNConv that reaches ``hops`` hops in one linear layer:
+    y = norm(X) W_out + bias, X after ``hops`` hops of X(t+1) = A X(t) W + x B.
+
+    Args:
+        in_channels, out_channels: x [..., N, in] -> [..., N, out].
+        hops: how far a node sees. GCNConv sees one.
+        state_channels: width of the recurrence; default out_channels, made even.
+        cached: keep the operator of the first call, as GCNConv does for one fixed graph.
+        kind: the operator; "sym_normalized" is GCNConv's.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, hops: int = 8, *,
+                 state_channels: Optional[int] = None, state: str = "stable",
+                 min_modulus: float = 0.7, max_modulus: float = 0.999, state_norm: str = "layer",
+                 cached: bool = False, bias: bool = True, kind: str = "sym_normalized",
+                 plan: str = "auto"):
+        super().__init__()
+        channels = state_channels or out_channels + out_channels % 2
+        if hops < 0:
+            raise ValueError(f"MPSSMConv: expected hops >= 0, got {hops}")
+        self.in_channels, self.out_channels, self.hops = in_channels, out_channels, hops
+        self.cached, self.kind, self.plan = cached, kind, plan
+        self.w_in = _input_matrix(in_channels, channels)
+        self.w_state = StateMatrix(channels, state, min_modulus=min_modulus, max_modulus=max_modulus)
+        self.state_norm = Norm(state_norm, channels)
+        self.lin = Linear(channels, out_channels, bias=bias)
+        self._cached_gso: Optional[Gso] = None
+
+    def reset_parameters(self) -> None:
+        with torch.no_grad():
+            bound = 1.0 / math.sqrt(self.in_channels)
+            self.w_in.uniform_(-bound, bound)
+        self.w_state.reset_parameters()
+        self.lin.reset_parameters()
+        self._cached_gso = None
+
+    def forward(self, x: Tensor, edge_index: Graph,
+                edge_weight: Optional[Tensor] = None) -> Tensor:
+        if isinstance(edge_index, Gso):
+            gso = edge_index
+        elif self._cached_gso is not None:
+            gso = self._cached_gso
+        else:
+            gso = _gso_of(edge_index, edge_weight, x.shape[-2], self.kind)
+            if self.cached:
+                self._cached_gso = gso
+        state = functional.recurrence(gso, x, self.w_state(), self.w_in, steps=self.hops + 1,
+                                      plan=self.plan)
+        return self.lin(self.state_norm(state))
+
+    def extra_repr(self) -> str:
+        return f"{self.in_channels}, {self.out_channels}, hops={self.hops}"
+
+
+class MPSSMRecurrent(nn.Module):
+    """The recurrence over time with its state carried on exactly, as PyG-Temporal's cells are called.
+
+    x [..., T, N, in], h [..., N, out] or None (zero) -> every state [..., T, N, out]. The last one,
+    ``y[..., -1, :, :]``, given as ``h`` with the next piece continues as if nothing had been cut.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, *, state: str = "stable",
+                 min_modulus: float = 0.7, max_modulus: float = 0.999,
+                 kind: str = "sym_normalized", plan: str = "auto"):
+        super().__init__()
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.kind, self.plan = kind, plan
+        self.w_in = _input_matrix(in_channels, out_channels)
+        self.w_state = StateMatrix(out_channels, state, min_modulus=min_modulus,
+                                   max_modulus=max_modulus)
+
+    def forward(self, x: Tensor, edge_index: Graph, edge_weight: Optional[Tensor] = None,
+                h: Optional[Tensor] = None) -> Tensor:
+        gso = edge_index if isinstance(edge_index, Gso) else _gso_of(edge_index, edge_weight,
+                                                                     x.shape[-2], self.kind)
+        return functional.recurrence(gso, x, self.w_state(), self.w_in, initial=h, outputs="all",
+                                     plan=self.plan)
+
+
+class MPSSMCell(MPSSMRecurrent):
+    """One step: x [..., N, in], h [..., N, out] or None -> h [..., N, out]."""
+
+    def forward(self, x: Tensor, edge_index: Graph, edge_weight: Optional[Tensor] = None,
+                h: Optional[Tensor] = None) -> Tensor:
+        return super().forward(x.unsqueeze(-3), edge_index, edge_weight, h).squeeze(-3)

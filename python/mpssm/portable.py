@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""The same numbers by plain torch operations: for devices and types that the engine has no kernels
+for, and as a reference. A dense W keeps O(log T) states by doubling, a diagonal one the input alone."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from mpssm.gso import Gso
+
+
+def spmm(gso: Gso, x: Tensor, transposed: bool = False) -> Tensor:
+    """A x for x [..., N, C]: gather, scale, add up."""
+    rows, columns = gso.coordinates()
+    if transposed:
+        rows, columns = columns, rows
+    precise = x.dtype in (torch.float64, torch.complex128)
+    value = (gso.double_value if precise else gso.value).to(x.dtype)
+    messages = x.index_select(-2, columns) * value.unsqueeze(-1)
+    return torch.zeros_like(x).index_add(-2, rows, messages)
+
+
+def _times_w(x: Tensor, w: Tensor) -> Tensor:
+    if not w.is_complex():
+        return x @ w
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * w).flatten(-2)
+
+
+def _stepwise(gso: Gso, inputs: List[Tensor], w: Tensor, initial: Optional[Tensor]) -> List[Tensor]:
+    states: List[Tensor] = []
+    x = initial
+    for c in inputs:
+        x = c if x is None else _times_w(spmm(gso, x), w) + c
+        states.append(x)
+    return states
+
+
+def _power(gso: Gso, x: Tensor, hops: int) -> Tensor:
+    for _ in range(hops):
+        x = spmm(gso, x)
+    return x
+
+
+def _doubling(gso: Gso, c: Tensor, w: Tensor, steps: int, initial: Optional[Tensor]) -> Tensor:
+    """S(2m) = S(m) + A^m S(m) W^m, S(m + 1) = C + A S(m) W, over the bits of ``steps``."""
+    s, power, hops = c, w, 1
+    for bit in bin(steps)[3:]:
+        s, power, hops = s + _power(gso, s, hops) @ power, power @ power, 2 * hops
+        if bit == "1":
+            s, power, hops = c + spmm(gso, s) @ w, power @ w, hops + 1
+    return s if initial is None else s + _power(gso, initial, steps) @ power
+
+
+class _Diagonal(torch.autograd.Function):
+    """X(T) for a diagonal W and a constant input. The derivative by sigma, Y(t+1) = sigma A Y(t) +
+    A X(t), is a recurrence of its own, channel by channel: nothing but the input is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, c: Tensor, pairs: Tensor, gso: Gso, steps: int) -> Tensor:
+        ctx.save_for_backward(c, pairs)
+        ctx.gso, ctx.steps = gso, steps
+        sigma = torch.view_as_complex(pairs.contiguous())
+        return _stepwise(gso, [c] * steps, sigma, None)[-1]
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        c, pairs = ctx.saved_tensors
+        gso, sigma = ctx.gso, torch.view_as_complex(pairs.contiguous())
+        grad_c, grad_pairs = grad, None
+        if ctx.needs_input_grad[0]:
+            for _ in range(ctx.steps - 1):
+                grad_c = grad + spmm(gso, _times_w(grad_c, sigma.conj()), transposed=True)
+        if ctx.needs_input_grad[1]:
+            x, y = c, torch.zeros_like(c)
+            for _ in range(ctx.steps - 1):
+                moved = spmm(gso, x)
+                y = _times_w(spmm(gso, y), sigma) + moved
+                x = _times_w(moved, sigma) + c
+            as_complex = [torch.view_as_complex(t.unflatten(-1, (-1, 2)).contiguous())
+                          for t in (grad, y)]
+            product = (as_complex[0] * as_complex[1].conj()).flatten(0, -2).sum(0)
+            grad_pairs = torch.view_as_real(product)
+        return grad_c, grad_pairs, None, None
+
+
+def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
+               steps: Optional[int] = None, initial: Optional[Tensor] = None,
+               outputs: str = "last", plan: str = "auto") -> Tensor:
+    """As mpssm.recurrence, whose arguments are checked there."""
+    c = u if b is None else u @ b
+    if steps is not None and outputs == "last" and plan != "reference":
+        if not w.is_complex():
+            if plan in ("auto", "doubling"):
+                return _doubling(gso, c, w, steps, initial)
+        elif initial is None:
+            return _Diagonal.apply(c, torch.view_as_real(w.resolve_conj()), gso, steps)
+    inputs = list(c.unbind(-3)) if steps is None else [c] * steps
+    states = _stepwise(gso, inputs, w, initial)
+    return torch.stack(states, -3) if outputs == "all" else states[-1]
+
+
+def pool(gso: Gso, x: Tensor, pooling: str) -> Tensor:
+    """As mpssm.functional.pool."""
+    if pooling == "sum_max_mean":
+        return torch.cat([pool(gso, x, one) for one in ("sum", "max", "mean")], 1)
+    sizes = gso.graph_ptr[1:] - gso.graph_ptr[:-1]
+    graphs = torch.repeat_interleave(sizes, output_size=x.shape[0])
+    zeros = x.new_zeros(gso.num_graphs, x.shape[1])
+    if pooling == "max":
+        # A graph without nodes keeps its zeros.
+        index = graphs.unsqueeze(-1).expand_as(x)
+        return zeros.scatter_reduce(0, index, x, "amax", include_self=False)
+    total = zeros.index_add(0, graphs, x)
+    return total if pooling == "sum" else total / sizes.clamp(min=1).unsqueeze(-1).to(x.dtype)

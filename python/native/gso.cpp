@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Operators for Python: made here, copied out into tensors, borrowed back from them at each call.
+#include "python/native/gso.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "python/native/error.h"
+
+namespace mpssm::native {
+namespace {
+
+template <typename T>
+std::span<const T> span_of(const void* data, std::int64_t size) {
+  return {static_cast<const T*>(data), static_cast<std::size_t>(size)};
+}
+
+graph::SelfLoops loops_from_name(const std::string& name) {
+  if (name == "add_missing") return graph::SelfLoops::kAddMissing;
+  if (name == "add_all") return graph::SelfLoops::kAddAll;
+  if (name == "keep") return graph::SelfLoops::kKeep;
+  throw std::invalid_argument("Gso: expected self_loops add_missing, add_all or keep, got '" +
+                              name + "'");
+}
+
+/// The same operator, known to consist of several graphs.
+graph::Gso with_parts(const graph::Gso& gso, std::span<const std::int64_t> graph_ptr) {
+  const auto values = gso.values<double>();
+  return graph::Gso::from_csr({gso.row_ptr().begin(), gso.row_ptr().end()},
+                              {gso.col().begin(), gso.col().end()}, {values.begin(), values.end()},
+                              {graph_ptr.begin(), graph_ptr.end()}, gso.kind());
+}
+
+}  // namespace
+
+graph::Gso GsoArguments::borrow() const {
+  graph::GsoArrays arrays;
+  arrays.row_ptr = span_of<std::int64_t>(row_ptr, num_nodes + 1);
+  arrays.col = span_of<std::int32_t>(col, num_nonzeros);
+  arrays.transposed_row_ptr = span_of<std::int64_t>(transposed_row_ptr, num_nodes + 1);
+  arrays.transposed_col = span_of<std::int32_t>(transposed_col, num_nonzeros);
+  arrays.graph_ptr = span_of<std::int64_t>(graph_ptr, num_graphs + 1);
+  if (is_double != 0) {
+    arrays.value = span_of<double>(value, num_nonzeros);
+    arrays.transposed_value = span_of<double>(transposed_value, num_nonzeros);
+  } else {
+    arrays.value_float = span_of<float>(value, num_nonzeros);
+    arrays.transposed_value_float = span_of<float>(transposed_value, num_nonzeros);
+  }
+  arrays.has_symmetric_pattern = transposed_row_ptr == nullptr;
+  arrays.is_symmetric = transposed_value == nullptr;
+  return graph::Gso::borrow(arrays);
+}
+
+}  // namespace mpssm::native
+
+using namespace mpssm;
+
+/// Edges src[e] -> dst[e]; weight, graph_ptr may be null. Free with mpssm_gso_free().
+MPSSM_C_API std::int64_t mpssm_gso_from_edges(std::int64_t num_nodes, std::int64_t num_edges,
+                                              const std::int64_t* src, const std::int64_t* dst,
+                                              const double* weight, const char* kind,
+                                              const char* self_loops, std::int64_t num_graphs,
+                                              const std::int64_t* graph_ptr, graph::Gso** result) {
+  return native::guarded([&] {
+    graph::EdgeList edges{.num_nodes = num_nodes};
+    edges.src.assign(src, src + num_edges);
+    edges.dst.assign(dst, dst + num_edges);
+    if (weight != nullptr) edges.weight.assign(weight, weight + num_edges);
+    const graph::Graph graph = graph::Graph::from_edges(edges, graph::Direction::kDirected);
+    graph::Gso gso = graph::make_gso(graph, {.kind = graph::gso_kind_from_name(kind),
+                                             .self_loops = native::loops_from_name(self_loops)});
+    if (graph_ptr != nullptr) {
+      gso = native::with_parts(gso, native::span_of<std::int64_t>(graph_ptr, num_graphs + 1));
+    }
+    *result = std::make_unique<graph::Gso>(std::move(gso)).release();
+  });
+}
+
+/// From sorted rows, as they are.
+MPSSM_C_API std::int64_t mpssm_gso_from_csr(std::int64_t num_nodes, std::int64_t num_nonzeros,
+                                            const std::int64_t* row_ptr, const std::int32_t* col,
+                                            const double* value, std::int64_t num_graphs,
+                                            const std::int64_t* graph_ptr, graph::Gso** result) {
+  return native::guarded([&] {
+    std::vector<std::int64_t> parts;
+    if (graph_ptr != nullptr) parts.assign(graph_ptr, graph_ptr + num_graphs + 1);
+    *result =
+        std::make_unique<graph::Gso>(
+            graph::Gso::from_csr({row_ptr, row_ptr + num_nodes + 1}, {col, col + num_nonzeros},
+                                 {value, value + num_nonzeros}, std::move(parts)))
+            .release();
+  });
+}
+
+/// sizes: nodes, nonzeros, graphs, entries of the transpose's pattern, of its values.
+MPSSM_C_API void mpssm_gso_sizes(const graph::Gso* gso, std::int64_t* sizes) {
+  sizes[0] = gso->num_nodes();
+  sizes[1] = gso->num_nonzeros();
+  sizes[2] = gso->num_graphs();
+  sizes[3] = std::ssize(gso->arrays().transposed_col);
+  sizes[4] = std::ssize(gso->arrays().transposed_value);
+}
+
+/// Copies what mpssm_gso_sizes() counted; both row pointers have one entry more than there are
+/// nodes.
+MPSSM_C_API void mpssm_gso_copy(const graph::Gso* gso, std::int64_t* row_ptr, std::int32_t* col,
+                                double* value, std::int64_t* transposed_row_ptr,
+                                std::int32_t* transposed_col, double* transposed_value,
+                                std::int64_t* graph_ptr) {
+  const graph::GsoArrays& arrays = gso->arrays();
+  std::ranges::copy(arrays.row_ptr, row_ptr);
+  std::ranges::copy(arrays.col, col);
+  std::ranges::copy(arrays.value, value);
+  std::ranges::copy(arrays.transposed_row_ptr, transposed_row_ptr);
+  std::ranges::copy(arrays.transposed_col, transposed_col);
+  std::ranges::copy(arrays.transposed_value, transposed_value);
+  std::ranges::copy(arrays.graph_ptr, graph_ptr);
+}
+
+MPSSM_C_API void mpssm_gso_free(graph::Gso* gso) { delete gso; }

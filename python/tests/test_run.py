@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Runs of the program opened in Python predict the program's numbers."""
+
+import csv
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import mpssm
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(os.environ.get("MPSSM_PROGRAM", ROOT / "build" / "bin" / "mpssm"))
+needs_program = pytest.mark.skipif(not PROGRAM.exists(), reason="build/bin/mpssm is not built")
+
+
+def run(folder, *arguments):
+    done = subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def table(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def make_graph(nodes=40, seed=0):
+    draw = np.random.default_rng(seed)
+    edges = np.array([(i, draw.integers(i)) for i in range(1, nodes)]
+                     + [tuple(draw.integers(nodes, size=2)) for _ in range(nodes)])
+    edges = np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], 1), axis=0)
+    features = draw.normal(size=(nodes, 3)).astype(np.float32)
+    return features, edges
+
+
+def both_ways(edges):
+    pairs = torch.from_numpy(edges).t()
+    return torch.cat([pairs, pairs.flip(0)], 1)
+
+
+@needs_program
+@pytest.mark.parametrize("state", ["stable", "dense"])
+@pytest.mark.parametrize("labels", ["classes", "binary", "numbers"])
+def test_nodes(tmp_path, state, labels):
+    features, edges = make_graph()
+    score = features[:, 0] + features[:, 1]
+    targets = {"classes": np.digitize(score, [-0.5, 0.5]), "binary": (score > 0).astype(np.int64),
+               "numbers": 100.0 + 7.0 * score}[labels]
+    np.savez(tmp_path / "graph.npz", node_features=features, node_labels=targets, edges=edges)
+    run(tmp_path, "train", "graph.npz", "--out", "run", "--set", "train.epochs=4", "--set",
+        "model.channels=8", "--set", "model.blocks=2", "--set", f"model.state={state}")
+    opened = mpssm.load(tmp_path / "run")
+    got = opened.predict(torch.from_numpy(features), both_ways(edges))
+    rows = table(tmp_path / "run" / "predictions.csv")
+    columns = ["predicted"] if labels == "numbers" else [f"p({name})" for name in opened.class_names]
+    expected = torch.tensor([[float(row[column]) for column in columns] for row in rows])
+    # The program prints six places, or seven digits.
+    assert torch.allclose(got, expected, rtol=2e-7, atol=1.5e-6 if labels != "numbers" else 1e-4)
+    assert opened.record["task"] == {"classes": "node_classes", "binary": "node_binary",
+                                     "numbers": "node_regression"}[labels]
+
+
+@needs_program
+def test_graphs(tmp_path):
+    draw = np.random.default_rng(1)
+    sizes = draw.integers(3, 9, size=24)
+    node_ptr = np.concatenate([[0], sizes.cumsum()])
+    src = np.concatenate([np.concatenate([np.arange(n), (np.arange(n) + 1) % n]) for n in sizes])
+    dst = np.concatenate([np.concatenate([(np.arange(n) + 1) % n, np.arange(n)]) for n in sizes])
+    features = draw.normal(size=(node_ptr[-1], 2)).astype(np.float32)
+    np.savez(tmp_path / "graphs.npz", node_ptr=node_ptr, edge_ptr=2 * node_ptr, edge_src=src,
+             edge_dst=dst, node_features=features, labels=sizes[:, None] / 2.0 + 0.25)
+    run(tmp_path, "train", "graphs.npz", "--out", "run", "--set", "train.epochs=3", "--set",
+        "model.channels=8", "--set", "model.blocks=2", "--set", "model.pooling=sum_max_mean")
+    opened = mpssm.load(tmp_path / "run")
+    batch = torch.from_numpy(np.repeat(np.arange(24), sizes))
+    shift = torch.from_numpy(np.repeat(node_ptr[:-1], 2 * sizes))
+    index = torch.stack([torch.from_numpy(src), torch.from_numpy(dst)]) + shift
+    got = opened.predict(torch.from_numpy(features), index, batch=batch)
+    run(tmp_path, "predict", "run", "--data", "graphs.npz", "--out", "all.csv")
+    rows = table(tmp_path / "all.csv")
+    column = [name for name in rows[0] if name.startswith("predicted")][0]
+    expected = torch.tensor([float(row[column]) for row in rows])
+    assert torch.allclose(got[:, 0], expected, rtol=1e-6, atol=1e-5)
+
+
+@needs_program
+def test_series(tmp_path):
+    draw = np.random.default_rng(2)
+    steps, nodes = 60, 5
+    values = 50 + 10 * np.sin(np.arange(steps)[:, None] / 3 + np.arange(nodes)) + draw.normal(
+        size=(steps, nodes))
+    edges = np.array([[0, 1], [1, 2], [2, 3], [3, 4]])
+    np.savez(tmp_path / "series.npz", values=values, edges=edges)
+    run(tmp_path, "train", "series.npz", "--out", "run", "--set", "train.epochs=3", "--set",
+        "model.channels=8", "--set", "model.blocks=2", "--set", "data.horizon=2")
+    opened = mpssm.load(tmp_path / "run")
+    rows = table(tmp_path / "run" / "predictions.csv")
+    lags = 4
+    series = torch.from_numpy(values).float().unsqueeze(-1)
+    for row in (rows[0], rows[-1]):
+        window, node = int(row["window"]), int(row["node"])
+        got = opened.predict(series[window : window + lags], both_ways(edges))[node]
+        expected = torch.tensor([float(row["step_1"]), float(row["step_2"])])
+        assert torch.allclose(got, expected, rtol=1e-6)
+
+
+def test_a_folder_that_is_no_run_is_said():
+    with pytest.raises(ValueError, match="expected the folder of a finished run"):
+        mpssm.load("no/such/run")
