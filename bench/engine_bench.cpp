@@ -4,11 +4,13 @@
 //
 //   engine_bench [--json FILE] [--threads N] [--rounds N] [--only CASE] [--quick]
 //
+// CASE may be a pattern, as in --only 'spmm-*'.
 // Contenders give the same numbers, or the program stops. Peak memory is that of a first call in a
 // process of its own: the program runs itself with --one CASE CONTENDER for it.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <fmt/core.h>
 #include <string>
 #include <vector>
 
@@ -34,12 +36,10 @@ using mpssm::bench::Multiply;
 using mpssm::bench::Report;
 using mpssm::bench::Settings;
 using mpssm::bench::Tensors;
+using mpssm::engine::Plan;
 using mpssm::graph::Gso;
-using mpssm::ops::Plan;
 
-std::string text(std::int64_t number) { return std::to_string(number); }
-
-std::string name_of(Plan plan) { return "mpssm " + std::string(to_string(plan)); }
+std::string name_of(Plan plan) { return fmt::format("mpssm {}", to_string(plan)); }
 
 Gso random_gso(std::int64_t nodes, std::int64_t edges) {
   return mpssm::graph::make_gso(mpssm::graph::make_random_connected(nodes, edges, 1));
@@ -53,17 +53,18 @@ void run_spmm(const Settings& settings, Report& report) {
     std::int64_t edges;
     const char* degree;
   };
-  std::vector<Shape> shapes = {
-      {22'662, 32'927, "2.9"}, {22'662, 226'620, "20"}, {200'000, 400'000, "4"}};
-  std::vector<std::int64_t> widths = {32, 128, 256};
+  std::vector<Shape> shapes = {{22'662, 32'927, "2.9"},
+                               {22'662, 226'620, "20"},
+                               {200'000, 400'000, "4"},
+                               {1'000'000, 2'000'000, "4"}};
+  std::vector<std::int64_t> widths = {32, 64, 128, 256};
   if (settings.quick) {
     shapes = {{2000, 2906, "2.9"}};
     widths = {32};
   }
   for (const Shape& shape : shapes) {
     for (const std::int64_t c : widths) {
-      const std::string name =
-          "spmm-" + text(shape.nodes) + "-degree" + shape.degree + "-c" + text(c);
+      const std::string name = fmt::format("spmm-{}-degree{}-c{}", shape.nodes, shape.degree, c);
       if (!report.wants(name)) continue;
       const Gso gso = random_gso(shape.nodes, shape.edges);
       torch::manual_seed(0);
@@ -83,8 +84,8 @@ void run_spmm(const Settings& settings, Report& report) {
         };
       };
       report.run(name,
-                 "n = " + text(shape.nodes) + ", mean degree " + shape.degree +
-                     " and self-loops, c = " + text(c),
+                 fmt::format("n = {}, mean degree {} and self-loops, c = {}", shape.nodes,
+                             shape.degree, c),
                  {{"mpssm", ours},
                   {"torch csr", theirs(mpssm::bench::csr_product)},
                   {"torch bag", theirs(mpssm::bench::bag_product)}},
@@ -267,7 +268,8 @@ Entry torch_diagonal(const Recurrence& job, const Product& product, std::int64_t
     };
     return done;
   };
-  return {product.name + (width > 0 ? ", slices of " + text(width) : std::string()), prepare};
+  return {product.name + (width > 0 ? fmt::format(", slices of {}", width) : std::string()),
+          prepare};
 }
 
 /// The size of Roman-empire.
@@ -279,7 +281,8 @@ void run_recurrence(const Settings& settings, Report& report) {
   const auto run = [&](bool training, bool diagonal, std::int64_t hops) {
     const bool deep = hops == deep_hops;
     const std::string name = std::string(training ? "training" : "forward") +
-                             (diagonal ? "-diagonal" : "-dense") + (deep ? "-k" + text(hops) : "");
+                             (diagonal ? "-diagonal" : "-dense") +
+                             (deep ? fmt::format("-k{}", hops) : "");
     if (!report.wants(name)) return;
     const Recurrence job = {random_gso(n, edges), c, hops, diagonal, training};
     std::vector<Entry> entries = {ours(job, Plan::kAuto)};
@@ -295,7 +298,7 @@ void run_recurrence(const Settings& settings, Report& report) {
       entries.push_back(torch_dense(job, kCsr));
       entries.push_back(torch_dense(job, kBag));
     }
-    report.run(name, "n = " + text(n) + ", c = " + text(c) + ", k = " + text(hops), entries,
+    report.run(name, fmt::format("n = {}, c = {}, k = {}", n, c, hops), entries,
                std::min(settings.rounds, deep       ? 2
                                          : training ? 3
                                                     : settings.rounds));
@@ -319,7 +322,7 @@ void run_small_graphs(const Settings& settings, Report& report) {
   std::vector<Shape> shapes = {{64, 30, 60, 64}, {200, 150, 300, 128}};
   if (settings.quick) shapes = {{16, 30, 60, 32}};
   for (const Shape& shape : shapes) {
-    const std::string name = "graphs-" + text(shape.graphs) + "x" + text(shape.nodes);
+    const std::string name = fmt::format("graphs-{}x{}", shape.graphs, shape.nodes);
     if (!report.wants(name)) continue;
     std::vector<mpssm::graph::Graph> graphs;
     for (std::int64_t g = 0; g < shape.graphs; ++g) {
@@ -328,8 +331,8 @@ void run_small_graphs(const Settings& settings, Report& report) {
     const Recurrence job = {mpssm::graph::make_gso(mpssm::graph::make_batch(graphs)),
                             shape.channels, 8, true, true};
     report.run(name,
-               text(shape.graphs) + " graphs of " + text(shape.nodes) + " nodes and " +
-                   text(shape.edges) + " edges, c = " + text(shape.channels) + ", k = 8",
+               fmt::format("{} graphs of {} nodes and {} edges, c = {}, k = 8", shape.graphs,
+                           shape.nodes, shape.edges, shape.channels),
                {ours(job, Plan::kAuto), ours(job, Plan::kDiagonal), torch_diagonal(job, kCsr),
                 torch_diagonal(job, kBag), torch_diagonal(job, kMatrix)},
                settings.rounds);
@@ -342,7 +345,7 @@ void run_hundred_nodes(const Settings& settings, Report& report) {
     for (const std::int64_t hops : {10, 5000}) {
       if (settings.quick && hops == 5000) continue;
       const std::string name =
-          std::string("hundred-nodes") + (diagonal ? "-diagonal" : "-dense") + "-k" + text(hops);
+          fmt::format("hundred-nodes{}-k{}", diagonal ? "-diagonal" : "-dense", hops);
       if (!report.wants(name)) continue;
       const Recurrence job = {random_gso(100, 1529), 32, hops, diagonal, false};
       if (diagonal) mpssm::graph::eigen_basis(job.gso);  // once per graph, not part of a call
@@ -354,7 +357,8 @@ void run_hundred_nodes(const Settings& settings, Report& report) {
       for (const Product& product : {kCsr, kBag, kMatrix}) {
         entries.push_back(diagonal ? torch_diagonal(job, product) : torch_dense(job, product));
       }
-      report.run(name, "n = 100, 1529 edges, c = 32, k = " + text(hops), entries, settings.rounds);
+      report.run(name, fmt::format("n = 100, 1529 edges, c = 32, k = {}", hops), entries,
+                 settings.rounds);
     }
   }
 }
@@ -437,10 +441,10 @@ Entry torch_diagonal(const Sequence& job, const Product& product) {
 /// The size of METR-LA: windows of 12 steps, 207 sensors.
 void run_temporal(const Settings& settings, Report& report) {
   for (const bool training : {false, true}) {
-    const std::string name = std::string("temporal-") + (training ? "training" : "forward");
+    const std::string name = fmt::format("temporal-{}", training ? "training" : "forward");
     if (!report.wants(name)) continue;
     const Sequence job = {random_gso(207, 760), settings.quick ? 4 : 64, 12, 64, training};
-    report.run(name, "batch " + text(job.batch) + ", 12 steps, n = 207, 760 edges, c = 64",
+    report.run(name, fmt::format("batch {}, 12 steps, n = 207, 760 edges, c = 64", job.batch),
                {ours(job, Plan::kAuto), ours(job, Plan::kDiagonal), torch_diagonal(job, kCsr),
                 torch_diagonal(job, kBag)},
                settings.rounds);

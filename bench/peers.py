@@ -31,6 +31,8 @@ import torch_geometric  # noqa: E402
 from torch.nn.functional import cross_entropy, embedding_bag, gelu  # noqa: E402
 from torch_geometric.nn import GCNConv, SimpleConv  # noqa: E402
 
+import mpssm  # noqa: E402
+
 TOLERANCE = 1e-3  # of the largest number
 SHORTEST_TIMING = 0.002  # seconds
 
@@ -53,8 +55,8 @@ class Graph:
 
     def gso(self):
         both = np.concatenate([self.edges, self.edges[:, ::-1]]).T
-        return torch.classes.mpssm.Gso(torch.from_numpy(np.ascontiguousarray(both)),
-                                       torch.empty(0), self.nodes, "sym_normalized")
+        return mpssm.Gso.from_edge_index(torch.from_numpy(np.ascontiguousarray(both)),
+                                         num_nodes=self.nodes)
 
     def arrays(self):
         return (torch.from_numpy(self.scipy.indptr.astype(np.int64)),
@@ -175,7 +177,7 @@ def diagonal_loop(product, re, im, sigma_re, sigma_im, hops):
 
 
 def recurrence(gso, u, w, w_in, hops):
-    return torch.ops.mpssm.recurrence_static(gso, u, w, w_in, None, hops + 1, "auto", False)
+    return mpssm.recurrence(gso, u, w, w_in, steps=hops + 1)
 
 
 def split_pairs(x):
@@ -222,7 +224,7 @@ def spmm_case(nodes, edges, degree, channels):
     def ours():
         graph, x = inputs()
         gso = graph.gso()
-        return Job(lambda: [torch.ops.mpssm.spmm(gso, x)])
+        return Job(lambda: [mpssm.spmm(gso, x)])
 
     def by(make):
         graph, x = inputs()
@@ -381,6 +383,38 @@ class Model(torch.nn.Module):
         return self.readout(self.norm(h))
 
 
+class OurModule(torch.nn.Module):
+    """mpssm.nn.MPSSM with the numbers of a Model of our blocks, so that all of a step is ours."""
+
+    NAMES = {"norm.weight": "final_norm.scale", "norm.bias": "final_norm.shift",
+             "readout.weight": "readout_0.weight", "readout.bias": "readout_0.bias"}
+    IN_BLOCK = {"norm.weight": "norm_{}.scale", "norm.bias": "norm_{}.shift", "b": "block_{}.w_in",
+                "nu": "block_{}.w_state.nu", "theta": "block_{}.w_state.theta",
+                "state_norm.weight": "block_{}.state_norm.scale",
+                "state_norm.bias": "block_{}.state_norm.shift"}
+
+    def __init__(self, model):
+        super().__init__()
+        encoder, first = model.encoder, model.layers[0]
+        self.gso = first.gso
+        self.model = mpssm.nn.MPSSM(encoder.in_features, encoder.out_features,
+                                    model.readout.out_features, num_blocks=len(model.layers),
+                                    hops=first.hops)
+        self.model.load_state_dict({self.name_of(name): value
+                                    for name, value in model.state_dict().items()})
+        self.encoder = self.model.encoder
+
+    @classmethod
+    def name_of(cls, name):
+        if not name.startswith("layers."):
+            return cls.NAMES.get(name, name)
+        _, index, rest = name.split(".", 2)
+        return cls.IN_BLOCK.get(rest, "block_{}." + rest).format(index)
+
+    def forward(self, x):
+        return self.model(x, self.gso)
+
+
 class GcnLayer(torch.nn.Module):
     def __init__(self, channels, index, weight=None):
         super().__init__()
@@ -405,11 +439,13 @@ class StepSizes:
 
 
 def step_case(sizes):
-    def job(make_layers, compiled=False):
+    def job(make_layers, compiled=False, as_ours=False):
         graph = sizes.graph()
         x, y, train = (torch.from_numpy(array) for array in sizes.data())
         torch.manual_seed(0)
         model = Model(sizes.features, sizes.channels, sizes.classes, make_layers(graph))
+        if as_ours:
+            model = OurModule(model)
         optimiser = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.0)
         train, y = train.nonzero().squeeze(1), y[train]
         call = torch.compile(model) if compiled else model
@@ -436,7 +472,8 @@ def step_case(sizes):
         a = (graph.csr(),) if csr else graph.edge_index()
         return [GcnLayer(sizes.channels, *a) for _ in range(sizes.blocks * sizes.hops)]
 
-    contenders = {"mpssm operator, torch MLP": functools.partial(job, our_blocks)}
+    contenders = {"mpssm.nn.MPSSM": functools.partial(job, our_blocks, as_ours=True),
+                  "mpssm operator, torch MLP": functools.partial(job, our_blocks)}
     for name in ("torch bag", "PyG csr", "PyG edge_index"):
         contenders[name] = functools.partial(job, functools.partial(blocks, PRODUCTS[name]))
     contenders["torch bag, compiled"] = functools.partial(
@@ -637,13 +674,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", metavar="CASE", help="one case")
     parser.add_argument("--quick", action="store_true", help="one round of small cases")
-    parser.add_argument("--library", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--program", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    torch.ops.load_library(options.library)
     torch.compile(lambda x: x)  # imports the compiler: not part of a contender's memory
     torch.set_num_threads(options.threads)
-    torch.ops.mpssm.set_num_threads(options.threads)
     wanted = [case for case in cases(options.quick) if options.only in (None, case.name)]
     if not wanted:
         parser.error(f"no case '{options.only}'")

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fmt/core.h>
+#include <fnmatch.h>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -18,12 +20,16 @@
 
 #include <torch/torch.h>
 
+#include "mpssm/base/measure.h"
 #include "mpssm/kernels/simd.h"
-
-#include "bench/measure.h"
 
 namespace mpssm::bench {
 
+using base::Contender;
+using base::machine_load;
+using base::measure;
+using base::own_mib;
+using base::peak_of;
 using Tensors = std::vector<torch::Tensor>;
 
 struct Settings {
@@ -56,7 +62,7 @@ inline std::string machine() {
       break;
     }
   }
-  return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores";
+  return fmt::format("{}, {} cores", model, std::thread::hardware_concurrency());
 }
 
 /// Runs cases, prints their rows and keeps them for a JSON file.
@@ -75,9 +81,12 @@ class Report {
 
   bool wants(const std::string& name) {
     names_.insert(name);
-    return settings_.only.empty() || settings_.only == name;
+    return settings_.only.empty() || is_like(name, settings_.only);
   }
-  bool knows(const std::string& name) const { return names_.count(name) > 0; }
+  bool knows(const std::string& pattern) const {
+    return std::any_of(names_.begin(), names_.end(),
+                       [&](const std::string& name) { return is_like(name, pattern); });
+  }
 
   /// Measures and prints; the first contender is the engine as it is used, to which ratios are
   /// taken.
@@ -135,6 +144,9 @@ class Report {
   }
 
  private:
+  static bool is_like(const std::string& name, const std::string& pattern) {
+    return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  }
   bool measures_one() const { return !settings_.one.empty(); }
 
   /// In a process of its own: arguments above the idle process, and the peak of a first call.
@@ -147,16 +159,15 @@ class Report {
   /// What this program, started anew, says of one contender.
   std::pair<double, double> memory_elsewhere(const std::string& name,
                                              const std::string& contender) const {
-    const std::string command = "/proc/" + std::to_string(getpid()) + "/exe --threads " +
-                                std::to_string(settings_.threads) +
-                                (settings_.quick ? " --quick" : "") + " --one '" + name + "' '" +
-                                contender + "'";
+    const std::string command =
+        fmt::format("/proc/{}/exe --threads {}{} --one '{}' '{}'", getpid(), settings_.threads,
+                    settings_.quick ? " --quick" : "", name, contender);
     double arguments = -1.0;
     double peak = -1.0;
     FILE* pipe = popen(command.c_str(), "r");
     const bool read = pipe != nullptr && std::fscanf(pipe, "%lf %lf", &arguments, &peak) == 2;
     if (pipe != nullptr) pclose(pipe);
-    if (!read) throw std::runtime_error(name + ", " + contender + ": no memory measured");
+    if (!read) throw std::runtime_error(fmt::format("{}, {}: no memory measured", name, contender));
     return {arguments, peak};
   }
 
@@ -177,8 +188,8 @@ class Report {
         const double error = (results[part] - ours[part]).abs().max().item<double>() /
                              ours[part].abs().max().item<double>();
         if (!(error < kTolerance)) {
-          throw std::runtime_error(name + ": " + entries[i].name + " differs from " +
-                                   entries[0].name + " by " + std::to_string(error));
+          throw std::runtime_error(fmt::format("{}: {} differs from {} by {}", name,
+                                               entries[i].name, entries[0].name, error));
         }
       }
     }

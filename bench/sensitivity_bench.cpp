@@ -11,15 +11,14 @@
 #include <ATen/Parallel.h>
 
 #include "mpssm/analysis/walk.h"
+#include "mpssm/base/measure.h"
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/ops/runtime.h"
 
-#include "bench/measure.h"
-
 namespace {
 
-using mpssm::bench::Contender;
+using mpssm::base::Contender;
 
 /// y = A x, row by row, equal shares of rows for the threads: what anyone would write.
 void bare_product(const mpssm::kernels::CsrView<double>& a, const std::vector<double>& x,
@@ -49,7 +48,7 @@ int main(int argc, char** argv) {
   mpssm::ops::ensure_runtime();
   const mpssm::graph::Gso gso =
       mpssm::graph::make_gso(mpssm::graph::make_random_connected(nodes, edges, 1));
-  const double built_mib = mpssm::bench::status_mib("VmHWM:");
+  const double built_mib = mpssm::base::status_mib("VmHWM:");
   std::vector<std::int64_t> taus(kSteps);
   std::iota(taus.begin(), taus.end(), 1);
 
@@ -69,7 +68,7 @@ int main(int argc, char** argv) {
                                           mpssm::analysis::reach_profile(
                                               gso, 0, mpssm::analysis::View::kFromSource, taus);
                                         }}};
-  mpssm::bench::measure(contenders, quick ? 1 : 5);
+  mpssm::base::measure(contenders, quick ? 1 : 5);
   std::printf("%lld nodes, %lld edges, %lld threads\n", static_cast<long long>(nodes),
               static_cast<long long>(edges), static_cast<long long>(mpssm::ops::num_threads()));
   std::printf("%-24s %10s %10s %14s\n", "", "ms", "ratio", "extra MiB");
@@ -78,6 +77,6 @@ int main(int argc, char** argv) {
                 contender.milliseconds / contenders[0].milliseconds, contender.peak_mib);
   }
   std::printf("peak of the process: %.0f MiB while the operator was built, %.0f MiB after that\n",
-              built_mib, mpssm::bench::status_mib("VmHWM:"));
+              built_mib, mpssm::base::status_mib("VmHWM:"));
   return 0;
 }

@@ -12,7 +12,7 @@ if(GIT_FOUND AND EXISTS ${SOURCE_DIR}/.git)
     set(commit "")
   else()
     # What the program is made of: recorded results and documents do not count.
-    execute_process(COMMAND ${GIT_EXECUTABLE} status --porcelain -- mpssm cli bench cmake configs
+    execute_process(COMMAND ${GIT_EXECUTABLE} status --porcelain -- mpssm cli cmake configs
                             CMakeLists.txt
                     WORKING_DIRECTORY ${SOURCE_DIR} OUTPUT_VARIABLE changes RESULT_VARIABLE failed)
     if(failed OR NOT changes STREQUAL "")

@@ -1,17 +1,29 @@
-# Installs the library, its public headers and a package, so that others can say
-# find_package(mpssm) and link mpssm::mpssm.
+# Installs the libraries, their public headers and a package, so that others can say
+# find_package(mpssm COMPONENTS core torch app) and link mpssm::mpssm_core, mpssm::mpssm or
+# mpssm::mpssm_app.
 include(CMakePackageConfigHelpers)
 
 set(MPSSM_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/mpssm)
 
-# libtorch usually lives outside the linker's paths: the installed library remembers its folder.
+# libtorch usually lives outside the linker's paths: the installed libraries remember its folder.
 # (INSTALL_RPATH_USE_LINK_PATH would leave out a libtorch inside the source folder, as in .venv.)
-set_target_properties(mpssm PROPERTIES
-  INSTALL_RPATH $<TARGET_FILE_DIR:torch>
-  VERSION ${PROJECT_VERSION}
-  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-
-install(TARGETS mpssm EXPORT mpssmTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+function(mpssm_install_library target component)
+  set(rpath "$ORIGIN")
+  if(NOT component STREQUAL core)
+    list(APPEND rpath $<TARGET_FILE_DIR:torch>)
+  endif()
+  set_target_properties(${target} PROPERTIES
+    INSTALL_RPATH "${rpath}"
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  install(TARGETS ${target} EXPORT mpssm_${component} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT mpssm_${component} NAMESPACE mpssm:: DESTINATION ${MPSSM_CMAKE_DIR})
+endfunction()
+mpssm_install_library(mpssm_core core)
+if(NOT MPSSM_CORE_ONLY)
+  mpssm_install_library(mpssm torch)
+  mpssm_install_library(mpssm_app app)
+endif()
 
 # Headers are public unless a line at their top says "Private to" or "Internal to" a folder.
 set(private_headers REGEX "-inl\\.h$" EXCLUDE)
@@ -26,8 +38,6 @@ endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/mpssm/
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mpssm
         FILES_MATCHING PATTERN "*.h" ${private_headers})
-
-install(EXPORT mpssmTargets NAMESPACE mpssm:: DESTINATION ${MPSSM_CMAKE_DIR})
 
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/mpssmConfig.cmake.in ${PROJECT_BINARY_DIR}/mpssmConfig.cmake

@@ -22,6 +22,18 @@ execute_process(
 execute_process(COMMAND ${CMAKE_COMMAND} --build ${work}/build COMMAND_ERROR_IS_FATAL ANY)
 
 execute_process(
+  COMMAND ${work}/build/core_consumer
+  OUTPUT_VARIABLE output ECHO_OUTPUT_VARIABLE COMMAND_ERROR_IS_FATAL ANY)
+if(NOT output MATCHES "core: done, X\\(3\\) = ")
+  message(FATAL_ERROR "the consumer of the core ran, but did not print what was expected")
+endif()
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${work}/build/core_consumer
+     RESOLVED_DEPENDENCIES_VAR of_core UNRESOLVED_DEPENDENCIES_VAR missing)
+if(missing OR of_core MATCHES "torch|c10|gomp")
+  message(FATAL_ERROR "the core must stand without torch, but needs: ${of_core} ${missing}")
+endif()
+
+execute_process(
   COMMAND ${work}/build/consumer
   OUTPUT_VARIABLE output ECHO_OUTPUT_VARIABLE COMMAND_ERROR_IS_FATAL ANY)
 if(NOT output MATCHES "output: 64 x 2\n.*loss: .* -> ")

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mpssm/io/error.h"
+#include "mpssm/base/error.h"
 
 namespace mpssm::testing {
 
@@ -52,26 +52,26 @@ class Scratch {
   std::filesystem::path folder_;
 };
 
-/// What the InputError of `action` says; fails the test if there is none.
+/// What the Error of `action` says; fails the test if there is none.
 inline std::string message_of(const std::function<void()>& action) {
   try {
     action();
-  } catch (const io::InputError& error) {
+  } catch (const base::Error& error) {
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
     return error.what();
   }
-  ADD_FAILURE() << "expected an InputError";
+  ADD_FAILURE() << "expected an Error";
   return {};
 }
 
 /// Calls `try_to_read` with `content` cut at each length, with each byte changed in several ways,
-/// and with several bytes changed at random. Only an InputError may come out of it.
+/// and with several bytes changed at random. Only an Error may come out of it.
 inline void for_each_damage(const std::string& content,
                             const std::function<void(const std::string&)>& try_to_read) {
   const auto attempt = [&](const std::string& damaged, const std::string& what) {
     try {
       try_to_read(damaged);
-    } catch (const io::InputError&) {
+    } catch (const base::Error&) {
       // One of the two good ends.
     } catch (const std::exception& error) {
       ADD_FAILURE() << what << ": " << error.what();

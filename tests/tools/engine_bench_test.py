@@ -53,6 +53,12 @@ class EngineBench(unittest.TestCase):
         self.assertEqual(len(alone), 2)
         self.assertAlmostEqual(float(alone[1]) / self.rows["torch csr"]["peak_mib"], 1.0, delta=0.2)
 
+    def test_a_pattern_picks_cases(self):
+        done = run("--quick", "--only", "spmm-*")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cases = {line.split()[0] for line in done.stdout.splitlines()[2:]}
+        self.assertEqual(cases, {"spmm-2000-degree2.9-c32"})
+
     def test_unknown_case_is_refused(self):
         done = run("--quick", "--only", "gone")
         self.assertEqual(done.returncode, 2)
