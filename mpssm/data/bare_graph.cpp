@@ -39,7 +39,7 @@ BareGraph read_tables(const io::CsvTable& nodes, const fs::path& edges,
   return result;
 }
 
-BareGraph read_folder(const fs::path& folder, const LoadOptions& options) {
+BareGraph read_bare_folder(const fs::path& folder, const LoadOptions& options) {
   const fs::path nodes = folder / "nodes.csv";
   const fs::path edges = folder / "edges.csv";
   if (!is_file(edges)) {
@@ -55,7 +55,7 @@ BareGraph read_folder(const fs::path& folder, const LoadOptions& options) {
 BareGraph read_table(const fs::path& path, const LoadOptions& options) {
   const fs::path folder = path.parent_path();
   if (path.filename() == "edges.csv" && is_file(folder / "nodes.csv")) {
-    return read_folder(folder, options);
+    return read_bare_folder(folder, options);
   }
   const io::CsvTable table = io::read_csv(path);
   const bool is_nodes =
@@ -90,7 +90,7 @@ BareGraph load_graph(const std::string& name_or_path, const LoadOptions& options
   if (is_name(name_or_path) || (!is_folder(path) && !is_table)) {
     return graph_in(load(name_or_path, options));
   }
-  BareGraph result = is_table ? read_table(path, options) : read_folder(path, options);
+  BareGraph result = is_table ? read_table(path, options) : read_bare_folder(path, options);
   result.name = name_of(path);
   return result;
 }

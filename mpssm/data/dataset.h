@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,12 +55,15 @@ struct Column {
   std::vector<std::string> categories = {};
 };
 
+/// Stands where a node has no label.
+inline constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
+
 /// One graph; its nodes are the samples.
 struct NodeData {
   graph::Graph graph = {};
   Matrix features = {};                        ///< [N, F]
   std::vector<Column> columns = {};            ///< how `features` came about; empty: used as stored
-  std::vector<float> target = {};              ///< [N] class number or value, NaN: no label
+  std::vector<float> target = {};              ///< [N] class number or value, or kNoLabel
   std::vector<std::string> class_names = {};   ///< [classes]; empty for regression
   std::vector<std::string> node_ids = {};      ///< [N]; empty: 0, 1, 2, ...
   std::vector<std::vector<Part>> splits = {};  ///< each [N]

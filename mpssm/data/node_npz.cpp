@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <fmt/core.h>
-#include <limits>
 #include <utility>
 
 #include "mpssm/base/error.h"
@@ -19,7 +18,6 @@ namespace mpssm::data {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
-constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
 
 std::string place(const io::Npz& npz, const std::string& array, std::size_t position) {
   return fmt::format("{}: array '{}': [{}]", shown(npz.path()), array, position);

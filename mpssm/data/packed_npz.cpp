@@ -20,7 +20,6 @@ namespace mpssm::data {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
-constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
 
 std::string array_of(const io::Npz& npz, std::string_view array) {
   return fmt::format("{}: array '{}'", shown(npz.path()), base::printable(array));

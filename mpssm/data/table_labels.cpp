@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
-#include <limits>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -18,7 +17,6 @@ namespace mpssm::data {
 namespace {
 
 constexpr std::size_t kMaxNumericClasses = 50;
-constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
 
 // Beyond 2^53 not every whole number is a double.
 bool is_whole(double number) { return number == std::floor(number) && std::abs(number) <= 0x1p53; }

@@ -17,10 +17,6 @@ using kernels::Transpose;
 /// second-level cache.
 constexpr std::int64_t kTileRows = 96;
 
-std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
-  return (count + multiple - 1) / multiple * multiple;
-}
-
 /// The right factor of x W for W [inner, columns] (kNo) or W' of [columns, inner] (kYes).
 template <typename T>
 struct PackedMatrix {

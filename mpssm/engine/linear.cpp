@@ -13,10 +13,6 @@ constexpr std::int64_t kRowsPerTask = 192;
 // in the second-level cache.
 constexpr std::int64_t kPackedRows = 96;
 
-std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
-  return (count + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
 
 template <typename T>

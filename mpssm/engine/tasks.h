@@ -13,6 +13,10 @@
 
 namespace mpssm::engine {
 
+inline std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
 /// Below this many multiply-adds a call stays on one thread: waking the others costs more.
 inline constexpr std::int64_t kParallelWork = 1 << 18;
 

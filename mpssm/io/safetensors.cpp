@@ -23,7 +23,7 @@ namespace {
 using base::Error;
 using base::printable;
 
-constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+constexpr std::uint64_t kMaxJsonBytes = 100'000'000;
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::string_view kMetadata = "__metadata__";
 
@@ -198,10 +198,10 @@ std::string_view take_header(const std::filesystem::path& path, std::string_view
   }
   const auto size = load<std::uint64_t>(content.data());
   content.remove_prefix(kLengthBytes);
-  if (size > kMaxHeaderBytes || size > content.size()) {
+  if (size > kMaxJsonBytes || size > content.size()) {
     throw Error(path, fmt::format("expected a safetensors header of at most {} bytes, got {}; the "
                                   "file is cut off or in another format",
-                                  std::min<std::uint64_t>(kMaxHeaderBytes, content.size()), size));
+                                  std::min<std::uint64_t>(kMaxJsonBytes, content.size()), size));
   }
   const std::string_view header = content.substr(0, size);
   content.remove_prefix(size);
