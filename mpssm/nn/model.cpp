@@ -141,7 +141,7 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
   // In units of `features`, from the peaks of whole processes rather than from counting tensors:
   // what the allocator keeps in between is as large as what a block holds. tests/cli/memory_test.py
   // holds the result against measured peaks.
-  constexpr double kAtOnce = 14.0;       // of a backward pass, whatever the depth
+  constexpr double kAtOnce = 16.0;       // of a backward pass, whatever the depth
   constexpr double kOfWindows = 3.0;     // less for forecasts: their last block gives one step only
   constexpr double kInEvaluation = 5.5;  // without gradients
   // Kept by each block; a batch norm is made of single operators, which keep more.

@@ -35,8 +35,12 @@ class Memory(program.ProgramTest):
         ends = [end for node in range(NODES) for end in (node, (node + 1) % NODES)]
         program.write_npz(self.folder / "series.npz", {"x": program.npy("<f4", (STEPS, NODES), values),
                                                        "edges": program.npy("<i8", (NODES, 2), ends)})
+        # Pages of libraries count only once they are in the system's cache, and then come in many at a time:
+        # read them all, so that the idle process has as many as the others.
+        self.peak("series.npz", *settings(train__epochs=1, model__blocks=1, model__channels=2))
         # The same program with next to nothing to do.
-        self.idle = self.peak("board:4x4", *settings(train__epochs=1, model__channels=2, model__blocks=1))[1]
+        idle = ["board:4x4", *settings(train__epochs=1, model__channels=2, model__blocks=1)]
+        self.idle = max(self.peak(*idle)[1] for _ in range(3))
 
     def test_the_estimate_is_between_the_peak_and_1_6_times_the_peak(self):
         board = ["board:100x100", *settings(train__epochs=3)]
