@@ -66,7 +66,8 @@ int main(int argc, char** argv) {
                                             }},
                                        {.plan = "profile, tau = 1..100", .run = [&] {
                                           mpssm::analysis::reach_profile(
-                                              gso, 0, mpssm::analysis::View::kFromSource, taus);
+                                              gso, 0, mpssm::analysis::View::kFromSource, taus,
+                                              mpssm::ops::Threads());
                                         }}};
   mpssm::base::measure(contenders, quick ? 1 : 5);
   std::printf("%lld nodes, %lld edges, %lld threads\n", static_cast<long long>(nodes),

@@ -182,14 +182,15 @@ int answer_about_graph(const SensitivityOptions& options) {
   wishes.order = options.by == "share" ? analysis::Order::kShare : analysis::Order::kValue;
   question.extremes = nodes <= analysis::kMaxAllPairs || wishes.worst > 0 || wishes.depth || draws;
   check_graph(options, question, graph.name);
-  for (const std::string& note :
-       report::cost_notes(nodes, question.steps_of_all_pairs(), analysis::all_pairs_bytes(nodes))) {
+  const ops::Threads threads;
+  for (const std::string& note : report::cost_notes(nodes, question.steps_of_all_pairs(),
+                                                    analysis::all_pairs_bytes(nodes, threads))) {
     say(note);
   }
   if (question.is_whole() && !question.extremes) {
     say("note: too many pairs for extremes over all of them; give --source or --target");
   }
-  return give(options, graph, analysis::answer(question, follow), picture);
+  return give(options, graph, analysis::answer(question, threads, follow), picture);
 }
 
 run::OpenRun open_run(const std::string& path, const SensitivityOptions& options) {

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "mpssm/kernels/spmm.h"
-#include "mpssm/ops/runtime.h"
 
 namespace mpssm::analysis {
 namespace {
@@ -75,10 +74,9 @@ void check_size(const graph::Gso& gso) {
 
 /// Runs work(block) for every block of columns; merge(block) under a lock when it is done.
 template <typename Work, typename Merge>
-void for_each_block(const graph::Gso& gso, const BlockProgress& progress, const Work& work,
-                    const Merge& merge) {
+void for_each_block(const graph::Gso& gso, const engine::Executor& executor,
+                    const BlockProgress& progress, const Work& work, const Merge& merge) {
   check_size(gso);
-  ops::ensure_runtime();
   const std::int64_t count = (gso.num_nodes() + kWidth - 1) / kWidth;
   std::atomic<std::int64_t> next{0};
   std::mutex lock;
@@ -94,7 +92,7 @@ void for_each_block(const graph::Gso& gso, const BlockProgress& progress, const 
       if (progress) progress(static_cast<double>(done) / static_cast<double>(count));
     }
   };
-  ops::Threads().run(worker);
+  executor.run(worker);
 }
 
 /// Ties go to the lower numbers, so that threads do not matter.
@@ -176,7 +174,7 @@ class WorstList {
 }  // namespace
 
 std::vector<Extremes> extremes(const graph::Gso& gso, std::span<const std::int64_t> taus,
-                               const BlockProgress& progress) {
+                               const engine::Executor& executor, const BlockProgress& progress) {
   if (!std::is_sorted(taus.begin(), taus.end())) {
     throw std::invalid_argument("extremes: expected ascending taus");
   }
@@ -184,7 +182,7 @@ std::vector<Extremes> extremes(const graph::Gso& gso, std::span<const std::int64
   std::vector<Extremes> all;
   for (const std::int64_t tau : taus) all.push_back(no_extremes(tau));
   for_each_block(
-      gso, progress,
+      gso, executor, progress,
       [&](ColumnBlock& block) {
         std::vector<Extremes> found;
         for (const std::int64_t tau : taus) {
@@ -201,6 +199,7 @@ std::vector<Extremes> extremes(const graph::Gso& gso, std::span<const std::int64
 
 std::vector<PairValue> worst_pairs(const graph::Gso& gso, std::int64_t tau, std::int64_t count,
                                    Order order, const DeepLimit* limit,
+                                   const engine::Executor& executor,
                                    const BlockProgress& progress) {
   if (order == Order::kShare && limit == nullptr) {
     throw std::invalid_argument("worst_pairs: a share needs the limit");
@@ -209,7 +208,7 @@ std::vector<PairValue> worst_pairs(const graph::Gso& gso, std::int64_t tau, std:
   const bool each_once = gso.is_symmetric();
   WorstList worst(count);
   for_each_block(
-      gso, progress,
+      gso, executor, progress,
       [&](ColumnBlock& block) {
         block.walk_to(tau);
         WorstList found(count);
@@ -229,7 +228,8 @@ std::vector<PairValue> worst_pairs(const graph::Gso& gso, std::int64_t tau, std:
 }
 
 std::optional<Depth> depth_of_all_pairs(const graph::Gso& gso, const DeepLimit& limit, double share,
-                                        std::int64_t max_tau, const BlockProgress& progress) {
+                                        std::int64_t max_tau, const engine::Executor& executor,
+                                        const BlockProgress& progress) {
   // (S^tau)_ij >= share q_ij, with the root of D_i taken out of q_ij once.
   const std::int64_t n = gso.num_nodes();
   std::vector<double> root(static_cast<std::size_t>(n));
@@ -247,7 +247,7 @@ std::optional<Depth> depth_of_all_pairs(const graph::Gso& gso, const DeepLimit& 
   };
   std::optional<Depth> all = Depth{.tau = -1, .last = {}};
   for_each_block(
-      gso, progress,
+      gso, executor, progress,
       [&](ColumnBlock& block) -> std::optional<Depth> {
         Depth depth{.tau = 0, .last = {block.first(), block.first(), block.row(block.first())[0]}};
         for (std::int64_t c = 0; c < block.width(); ++c) {
@@ -278,7 +278,8 @@ std::optional<Depth> depth_of_all_pairs(const graph::Gso& gso, const DeepLimit& 
   return all;
 }
 
-std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau) {
+std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau,
+                                const engine::Executor& executor) {
   const std::int64_t n = gso.num_nodes();
   if (n > kMaxDensePower) {
     throw std::invalid_argument(
@@ -286,7 +287,7 @@ std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau) {
   }
   std::vector<double> power(static_cast<std::size_t>(n * n));
   for_each_block(
-      gso, {},
+      gso, executor, {},
       [&](ColumnBlock& block) {
         block.walk_to(tau);
         for (std::int64_t i = 0; i < n; ++i) {
@@ -298,8 +299,8 @@ std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau) {
   return power;
 }
 
-std::int64_t all_pairs_bytes(std::int64_t num_nodes) {
-  return ops::num_threads() * 2 * num_nodes * kWidth * static_cast<std::int64_t>(sizeof(double));
+std::int64_t all_pairs_bytes(std::int64_t num_nodes, const engine::Executor& executor) {
+  return executor.workers() * 2 * num_nodes * kWidth * static_cast<std::int64_t>(sizeof(double));
 }
 
 }  // namespace mpssm::analysis

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mpssm/analysis/deep_limit.h"
+#include "mpssm/engine/executor.h"
 #include "mpssm/graph/gso.h"
 
 namespace mpssm::analysis {
@@ -34,8 +35,9 @@ struct Extremes {
 using BlockProgress = std::function<void(double)>;
 
 /// Extremes at each of `taus` (ascending). Components are those of the pattern of A, taken as
-/// undirected. Memory: all_pairs_bytes(N). Throws std::invalid_argument above kMaxAllPairs nodes.
+/// undirected. Memory: all_pairs_bytes(). Throws std::invalid_argument above kMaxAllPairs nodes.
 std::vector<Extremes> extremes(const graph::Gso& gso, std::span<const std::int64_t> taus,
+                               const engine::Executor& executor,
                                const BlockProgress& progress = {});
 
 /// How the worst pairs are told.
@@ -44,9 +46,10 @@ enum class Order {
   kShare,  ///< least (A^tau)_ij / q_ij: held back by the graph rather than by low degrees
 };
 /// The `count` worst pairs i != j of one component at `tau`, worst first; each pair once if the
-/// operator is symmetric. `limit` is needed for kShare.
+/// operator is symmetric. `limit` may be null unless kShare needs it.
 std::vector<PairValue> worst_pairs(const graph::Gso& gso, std::int64_t tau, std::int64_t count,
-                                   Order order = Order::kValue, const DeepLimit* limit = nullptr,
+                                   Order order, const DeepLimit* limit,
+                                   const engine::Executor& executor,
                                    const BlockProgress& progress = {});
 
 /// The least tau at which every pair of a component has (S^tau)_ij >= share * q_ij. From there on
@@ -56,16 +59,18 @@ struct Depth {
   PairValue last;  ///< the pair that takes longest, with its value then
 };
 std::optional<Depth> depth_of_all_pairs(const graph::Gso& gso, const DeepLimit& limit, double share,
-                                        std::int64_t max_tau, const BlockProgress& progress = {});
+                                        std::int64_t max_tau, const engine::Executor& executor,
+                                        const BlockProgress& progress = {});
 
 /// Largest graph that dense_power() takes.
 inline constexpr std::int64_t kMaxDensePower = 2000;
 
 /// A^tau whole, row-major; for pictures and tests. Throws std::invalid_argument above
 /// kMaxDensePower nodes.
-std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau);
+std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau,
+                                const engine::Executor& executor);
 
 /// What one of these needs at its peak.
-std::int64_t all_pairs_bytes(std::int64_t num_nodes);
+std::int64_t all_pairs_bytes(std::int64_t num_nodes, const engine::Executor& executor);
 
 }  // namespace mpssm::analysis

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mpssm/analysis/normalised_graph.h"
 #include "mpssm/analysis/walk.h"
 #include "mpssm/graph/distances.h"
 #include "mpssm/graph/spectrum.h"
@@ -21,11 +22,11 @@ Progress share_of_walk(const GraphQuestion& question, const BlockProgress& progr
 }
 
 std::optional<std::int64_t> depth_of_pair(const GraphQuestion& question, std::int64_t source,
-                                          std::int64_t target) {
+                                          std::int64_t target, const engine::Executor& executor) {
   const double limit = question.limit->limit(target, source);
   if (limit == 0.0) return {};
   return first_reaching(question.gso, source, target, *question.wishes.depth * limit,
-                        question.wishes.max_tau);
+                        question.wishes.max_tau, executor);
 }
 
 /// `entry` as of A alone: W scales both sides alike, and may overflow.
@@ -91,10 +92,12 @@ GraphAnswer describe_graph(const GraphQuestion& question) {
   return answer;
 }
 
-PairAnswer answer_pair(const GraphQuestion& question, const BlockProgress& progress) {
-  PairAnswer answer{.hops = hops_to(question.gso, question.target)[question.source],
-                    .entry = pair_profile(question.gso, question.source, question.target,
-                                          question.taus, share_of_walk(question, progress))};
+PairAnswer answer_pair(const GraphQuestion& question, const engine::Executor& executor,
+                       const BlockProgress& progress) {
+  PairAnswer answer{
+      .hops = hops_to(question.gso, question.target)[question.source],
+      .entry = pair_profile(question.gso, question.source, question.target, question.taus, executor,
+                            share_of_walk(question, progress))};
   for (std::size_t t = 0; t < answer.entry.size(); ++t) {
     answer.entry[t] = std::abs(answer.entry[t]);
     answer.value.push_back(question.scaled(answer.entry[t], question.taus[t]));
@@ -108,18 +111,19 @@ PairAnswer answer_pair(const GraphQuestion& question, const BlockProgress& progr
   if (question.wishes.depth) {
     answer.depth = {.share = *question.wishes.depth,
                     .max_tau = question.wishes.max_tau,
-                    .first = depth_of_pair(question, question.source, question.target),
+                    .first = depth_of_pair(question, question.source, question.target, executor),
                     .sure_from = question.limit->sure_depth(question.target, question.source,
                                                             *question.wishes.depth)};
   }
   return answer;
 }
 
-NodeAnswer answer_node(const GraphQuestion& question, const BlockProgress& progress) {
+NodeAnswer answer_node(const GraphQuestion& question, const engine::Executor& executor,
+                       const BlockProgress& progress) {
   const bool sends = question.source >= 0;
   NodeAnswer answer{reach_profile(question.gso, sends ? question.source : question.target,
                                   sends ? View::kFromSource : View::kToTarget, question.taus,
-                                  share_of_walk(question, progress))};
+                                  executor, share_of_walk(question, progress))};
   for (Reach& reach : answer.profile) {
     for (double* size : {&reach.largest, &reach.smallest, &reach.total}) {
       *size = question.scaled(*size, reach.tau);
@@ -128,8 +132,9 @@ NodeAnswer answer_node(const GraphQuestion& question, const BlockProgress& progr
   return answer;
 }
 
-AllPairsAnswer answer_all_pairs(const GraphQuestion& question, const BlockProgress& progress) {
-  AllPairsAnswer answer{.profile = extremes(question.gso, question.taus, progress)};
+AllPairsAnswer answer_all_pairs(const GraphQuestion& question, const engine::Executor& executor,
+                                const BlockProgress& progress) {
+  AllPairsAnswer answer{.profile = extremes(question.gso, question.taus, executor, progress)};
   if (question.wishes.bounds) answer.bounds = bounds_of_graph(question, answer.profile);
   for (Extremes& at : answer.profile) {
     at.least.value = question.scaled(at.least.value, at.tau);
@@ -138,14 +143,16 @@ AllPairsAnswer answer_all_pairs(const GraphQuestion& question, const BlockProgre
   return answer;
 }
 
-AllPairsDepth depth_of_graph(const GraphQuestion& question, const BlockProgress& progress) {
+AllPairsDepth depth_of_graph(const GraphQuestion& question, const engine::Executor& executor,
+                             const BlockProgress& progress) {
   return {.share = *question.wishes.depth,
           .max_tau = question.wishes.max_tau,
           .found = depth_of_all_pairs(question.gso, *question.limit, *question.wishes.depth,
-                                      question.wishes.max_tau, progress)};
+                                      question.wishes.max_tau, executor, progress)};
 }
 
-WorstPairs answer_worst_pairs(const GraphQuestion& question, const BlockProgress& progress) {
+WorstPairs answer_worst_pairs(const GraphQuestion& question, const engine::Executor& executor,
+                              const BlockProgress& progress) {
   WorstPairs answer{.tau = question.taus.back(),
                     .order = question.wishes.order,
                     .knows_limit = question.limit != nullptr,
@@ -154,7 +161,7 @@ WorstPairs answer_worst_pairs(const GraphQuestion& question, const BlockProgress
   if (answer.knows_bridges) bridges.emplace(question.graph);
   for (const PairValue& found :
        worst_pairs(question.gso, answer.tau, question.wishes.worst, question.wishes.order,
-                   question.limit.get(), progress)) {
+                   question.limit.get(), executor, progress)) {
     WorstPair pair{.source = found.source,
                    .target = found.target,
                    .hops = hops_to(question.gso, found.target)[found.source],
@@ -169,28 +176,29 @@ WorstPairs answer_worst_pairs(const GraphQuestion& question, const BlockProgress
   return answer;
 }
 
-void add_depths(const GraphQuestion& question, WorstPairs& worst, const BlockProgress& progress) {
+void add_depths(const GraphQuestion& question, WorstPairs& worst, const engine::Executor& executor,
+                const BlockProgress& progress) {
   worst.depth_share = question.wishes.depth;
   worst.max_tau = question.wishes.max_tau;
   for (std::size_t k = 0; k < worst.pairs.size(); ++k) {
     WorstPair& pair = worst.pairs[k];
-    pair.depth = depth_of_pair(question, pair.source, pair.target);
+    pair.depth = depth_of_pair(question, pair.source, pair.target, executor);
     if (progress) progress(static_cast<double>(k + 1) / static_cast<double>(worst.pairs.size()));
   }
 }
 
-std::vector<double> last_map(const GraphQuestion& question) {
+std::vector<double> last_map(const GraphQuestion& question, const engine::Executor& executor) {
   const std::int64_t tau = question.taus.back();
-  std::vector<double> power = dense_power(question.gso, tau);
+  std::vector<double> power = dense_power(question.gso, tau, executor);
   for (double& entry : power) entry = question.scaled(std::abs(entry), tau);
   return power;
 }
 
-std::vector<double> last_of_node(const GraphQuestion& question) {
+std::vector<double> last_of_node(const GraphQuestion& question, const engine::Executor& executor) {
   const bool hears = question.target >= 0;
   const std::int64_t tau = question.taus.back();
   Walk walk(question.gso, hears ? question.target : question.source,
-            hears ? View::kToTarget : View::kFromSource);
+            hears ? View::kToTarget : View::kFromSource, executor);
   while (walk.tau() < tau) walk.step();
   std::vector<double> values;
   for (const double entry : walk.values()) values.push_back(question.scaled(std::abs(entry), tau));
@@ -205,6 +213,19 @@ GraphQuestion::GraphQuestion(const graph::Graph& of, graph::GsoKind kind,
   why_no_limit = kind != graph::GsoKind::kSymNormalized
                      ? "it is known for the operator sym_normalized only"
                      : why_no_deep_limit(graph);
+  if (why_no_limit.empty()) limit = std::make_shared<DeepLimit>(graph);
+}
+
+GraphQuestion::GraphQuestion(const graph::Gso& of, std::vector<std::int64_t> at)
+    : gso(of), taus(std::move(at)) {
+  if (const auto found = normalised_graph(gso)) {
+    graph = *found;
+    why_no_limit = why_no_deep_limit(graph);
+  } else {
+    graph = graph_of_entries(gso);
+    why_no_limit =
+        "it is known for D^-1/2 M D^-1/2 of undirected graphs whose nodes have loops of weight 1";
+  }
   if (why_no_limit.empty()) limit = std::make_shared<DeepLimit>(graph);
 }
 
@@ -229,29 +250,30 @@ std::optional<std::pair<std::int64_t, std::int64_t>> usual_pair(std::string_view
   return std::pair(first, last);
 }
 
-GraphAnswer answer(const GraphQuestion& question, const Stages& stages) {
+GraphAnswer answer(const GraphQuestion& question, const engine::Executor& executor,
+                   const Stages& stages) {
   const auto begin = [&](const char* stage) { return stages ? stages(stage) : BlockProgress(); };
   GraphAnswer answer = describe_graph(question);
   if (question.is_pair()) {
-    answer.pair = answer_pair(question, begin("S(tau)"));
+    answer.pair = answer_pair(question, executor, begin("S(tau)"));
   } else if (!question.is_whole()) {
-    answer.node = answer_node(question, begin("profile"));
+    answer.node = answer_node(question, executor, begin("profile"));
   } else if (question.extremes) {
-    answer.all_pairs = answer_all_pairs(question, begin("extremes over all pairs"));
+    answer.all_pairs = answer_all_pairs(question, executor, begin("extremes over all pairs"));
     if (question.wishes.depth) {
-      answer.all_pairs->depth = depth_of_graph(question, begin("depth of all pairs"));
+      answer.all_pairs->depth = depth_of_graph(question, executor, begin("depth of all pairs"));
     }
   }
   if (question.wishes.worst > 0) {
-    answer.worst = answer_worst_pairs(question, begin("worst pairs"));
-    if (question.wishes.depth) add_depths(question, *answer.worst, begin("their depths"));
+    answer.worst = answer_worst_pairs(question, executor, begin("worst pairs"));
+    if (question.wishes.depth) add_depths(question, *answer.worst, executor, begin("their depths"));
   }
   if (question.wishes.vanishing) {
     const auto seed = static_cast<std::uint64_t>(question.wishes.seed);
     answer.vanishing = vanishing_table(question.gso, {.seed = seed, .gcn = {.seed = seed}});
   }
-  if (question.wishes.map) answer.map = last_map(question);
-  if (question.wishes.of_node) answer.of_node = last_of_node(question);
+  if (question.wishes.map) answer.map = last_map(question, executor);
+  if (question.wishes.of_node) answer.of_node = last_of_node(question, executor);
   return answer;
 }
 

@@ -14,6 +14,7 @@
 #include "mpssm/analysis/all_pairs.h"
 #include "mpssm/analysis/deep_limit.h"
 #include "mpssm/analysis/graph_answers.h"
+#include "mpssm/engine/executor.h"
 #include "mpssm/graph/graph.h"
 #include "mpssm/graph/gso.h"
 
@@ -39,6 +40,9 @@ struct GraphWishes {
 struct GraphQuestion {
   /// Makes the operator, and the limit if it is known. `taus` ascend, there is at least one.
   GraphQuestion(const graph::Graph& graph, graph::GsoKind kind, std::vector<std::int64_t> taus);
+  /// Of an operator as it is. Its graph is the one it was normalised from if that can be told, and
+  /// has its entries as weights if not; the limit is known in the first case only.
+  GraphQuestion(const graph::Gso& gso, std::vector<std::int64_t> taus);
 
   graph::Graph graph;
   graph::Gso gso;
@@ -66,6 +70,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> usual_pair(std::string_view
 /// Called with its name when a stage of the work begins; what it returns is told the share done.
 using Stages = std::function<BlockProgress(const std::string& stage)>;
 
-GraphAnswer answer(const GraphQuestion& question, const Stages& stages = {});
+GraphAnswer answer(const GraphQuestion& question, const engine::Executor& executor,
+                   const Stages& stages = {});
 
 }  // namespace mpssm::analysis

@@ -13,6 +13,7 @@
 #include "mpssm/analysis/state_norms.h"
 #include "mpssm/analysis/walk.h"
 #include "mpssm/nn/model.h"
+#include "mpssm/ops/runtime.h"
 
 namespace mpssm::analysis {
 namespace {
@@ -56,7 +57,8 @@ ModelPairAnswer answer_model_pair(const ModelQuestion& question,
                                         .inputs = jacobian.size(1)},
                          .block = question.block};
   if (blocks.empty()) return answer;
-  answer.value = pair_profile(question.gso, question.source, question.target, question.taus);
+  answer.value =
+      pair_profile(question.gso, question.source, question.target, question.taus, ops::Threads());
   const std::vector<double>& norms = blocks[question.block - 1].norms;
   for (std::size_t t = 0; t < answer.value.size(); ++t) {
     answer.value[t] = std::abs(answer.value[t]) * norms[t];

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "mpssm/engine/spmm.h"
 #include "mpssm/graph/breadth_first.h"
-#include "mpssm/ops/spmm.h"
 
 namespace mpssm::analysis {
 namespace {
@@ -76,8 +76,9 @@ Reach reach_of(const Walk& walk) {
 
 }  // namespace
 
-Walk::Walk(const graph::Gso& gso, std::int64_t node, View view)
+Walk::Walk(const graph::Gso& gso, std::int64_t node, View view, const engine::Executor& executor)
     : gso_(gso),
+      executor_(executor),
       matrix_(view == View::kFromSource ? gso_.view<double>() : gso_.transpose_view<double>()) {
   check_node(view == View::kFromSource ? "source" : "target", node, gso.num_nodes());
   values_.assign(static_cast<std::size_t>(gso.num_nodes()), 0.0);
@@ -86,23 +87,25 @@ Walk::Walk(const graph::Gso& gso, std::int64_t node, View view)
 }
 
 void Walk::step() {
-  ops::multiply(matrix_, values_.data(), 1, next_.data());
+  engine::spmm(matrix_, values_.data(), 1, next_.data(), executor_);
   std::swap(values_, next_);
   ++tau_;
 }
 
 std::vector<double> pair_profile(const graph::Gso& gso, std::int64_t source, std::int64_t target,
-                                 std::span<const std::int64_t> taus, const Progress& progress) {
+                                 std::span<const std::int64_t> taus,
+                                 const engine::Executor& executor, const Progress& progress) {
   check_node("target", target, gso.num_nodes());
-  Walk walk(gso, source, View::kFromSource);
+  Walk walk(gso, source, View::kFromSource, executor);
   std::vector<double> profile(taus.size());
   visit_taus(walk, taus, progress, [&](std::size_t i) { profile[i] = walk.values()[target]; });
   return profile;
 }
 
 std::vector<Reach> reach_profile(const graph::Gso& gso, std::int64_t node, View view,
-                                 std::span<const std::int64_t> taus, const Progress& progress) {
-  Walk walk(gso, node, view);
+                                 std::span<const std::int64_t> taus,
+                                 const engine::Executor& executor, const Progress& progress) {
+  Walk walk(gso, node, view, executor);
   std::vector<Reach> profile(taus.size());
   visit_taus(walk, taus, progress, [&](std::size_t i) { profile[i] = reach_of(walk); });
   return profile;
@@ -110,9 +113,10 @@ std::vector<Reach> reach_profile(const graph::Gso& gso, std::int64_t node, View 
 
 std::optional<std::int64_t> first_reaching(const graph::Gso& gso, std::int64_t source,
                                            std::int64_t target, double threshold,
-                                           std::int64_t max_tau, const Progress& progress) {
+                                           std::int64_t max_tau, const engine::Executor& executor,
+                                           const Progress& progress) {
   check_node("target", target, gso.num_nodes());
-  Walk walk(gso, source, View::kFromSource);
+  Walk walk(gso, source, View::kFromSource, executor);
   while (walk.values()[target] < threshold) {
     if (walk.tau() == max_tau) return {};
     walk.step();

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "mpssm/engine/executor.h"
 #include "mpssm/graph/gso.h"
 
 namespace mpssm::analysis {
@@ -21,8 +22,8 @@ enum class View {
 /// Walks tau = 0, 1, 2, ...: one sparse product a step, two vectors of N numbers, never N x N.
 class Walk {
  public:
-  /// Throws std::out_of_range if there is no such node.
-  Walk(const graph::Gso& gso, std::int64_t node, View view);
+  /// Throws std::out_of_range if there is no such node. The executor must outlive the walk.
+  Walk(const graph::Gso& gso, std::int64_t node, View view, const engine::Executor& executor);
 
   void step();
   std::int64_t tau() const { return tau_; }
@@ -30,6 +31,7 @@ class Walk {
 
  private:
   graph::Gso gso_;
+  const engine::Executor& executor_;
   kernels::CsrView<double> matrix_;
   std::vector<double> values_;
   std::vector<double> next_;
@@ -41,7 +43,8 @@ using Progress = std::function<void(std::int64_t tau)>;
 
 /// (A^tau)_ij of one pair for each of `taus` (any order, repeats allowed, none negative).
 std::vector<double> pair_profile(const graph::Gso& gso, std::int64_t source, std::int64_t target,
-                                 std::span<const std::int64_t> taus, const Progress& progress = {});
+                                 std::span<const std::int64_t> taus,
+                                 const engine::Executor& executor, const Progress& progress = {});
 
 /// What one node sends or hears at one tau, over all nodes (itself included).
 struct Reach {
@@ -52,12 +55,14 @@ struct Reach {
   double total = 0.0;      ///< sum of |(A^tau)_ij|
 };
 std::vector<Reach> reach_profile(const graph::Gso& gso, std::int64_t node, View view,
-                                 std::span<const std::int64_t> taus, const Progress& progress = {});
+                                 std::span<const std::int64_t> taus,
+                                 const engine::Executor& executor, const Progress& progress = {});
 
 /// The first tau with (A^tau)_ij >= threshold; nullopt if there is none up to `max_tau`.
 std::optional<std::int64_t> first_reaching(const graph::Gso& gso, std::int64_t source,
                                            std::int64_t target, double threshold,
-                                           std::int64_t max_tau, const Progress& progress = {});
+                                           std::int64_t max_tau, const engine::Executor& executor,
+                                           const Progress& progress = {});
 
 /// Hops that messages need from each node to `target`, graph::kUnreachable where there is no way.
 /// For an operator with stored zeros these do not count.

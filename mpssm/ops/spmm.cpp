@@ -76,11 +76,6 @@ at::Tensor apply(const graph::Gso& gso, Side side, const at::Tensor& x) {
 
 }  // namespace
 
-void multiply(const kernels::CsrView<double>& a, const double* x, std::int64_t width, double* y) {
-  ensure_runtime();
-  engine::spmm(a, x, width, y, Threads());
-}
-
 at::Tensor spmm(const graph::Gso& gso, const at::Tensor& x) {
   return apply(gso, Side::kForward, x);
 }

@@ -16,8 +16,4 @@ at::Tensor spmm(const graph::Gso& gso, const at::Tensor& x);
 /// A' x, the adjoint of spmm.
 at::Tensor spmm_transposed(const graph::Gso& gso, const at::Tensor& x);
 
-/// y = A x on plain arrays [N, width], row-major; y must not overlap x. On all threads, without
-/// autograd: for analysis and iterations that never differentiate.
-void multiply(const kernels::CsrView<double>& a, const double* x, std::int64_t width, double* y);
-
 }  // namespace mpssm::ops

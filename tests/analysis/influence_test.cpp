@@ -18,6 +18,7 @@
 #include "mpssm/graph/generators.h"
 #include "mpssm/nn/baselines/gcn.h"
 #include "mpssm/nn/model.h"
+#include "mpssm/ops/runtime.h"
 #include "mpssm/run/train_into.h"
 #include "mpssm/task/problem.h"
 
@@ -73,8 +74,8 @@ TEST(TrainedBlock, JacobianByAutogradIsTheClosedForm) {
         auto expected = torch::zeros_like(actual, torch::kDouble);
         for (std::int64_t s = 0; s < kSteps; ++s) {
           const std::int64_t tau = kSteps - 1 - s;
-          const auto power =
-              torch::tensor(dense_power(gso, tau), torch::kDouble).reshape({n, n})[i];
+          const auto power = torch::tensor(dense_power(gso, tau, ops::Threads()), torch::kDouble)
+                                 .reshape({n, n})[i];
           const auto per_channel = torch::matmul(b, torch::matrix_power(w, tau)).t();  // [C, in]
           expected.select(1, s).copy_(power.reshape({1, n, 1}) * per_channel.unsqueeze(1));
         }
@@ -93,7 +94,7 @@ TEST(TrainedBlock, SensitivityIsTheEntryTimesTheNormOfThePower) {
   const auto w = trained.model->blocks()[1]->w_state->forward().detach();
   const std::int64_t taus[] = {5};
   const double norm = power_norms(w, taus)[0];
-  const auto a5 = dense_power(gso, 5);
+  const auto a5 = dense_power(gso, 5, ops::Threads());
   for (const std::int64_t j : {0, 9, 18}) {
     const double entry = a5[20 * gso.num_nodes() + j];
     const auto jacobian = entry * torch::matrix_power(w, 5).t();

@@ -12,6 +12,7 @@
 #include "mpssm/analysis/all_pairs.h"
 #include "mpssm/graph/distances.h"
 #include "mpssm/graph/generators.h"
+#include "mpssm/ops/runtime.h"
 
 #include "tests/support/operators.h"
 #include "tests/support/tensors.h"
@@ -26,8 +27,9 @@ TEST(Walk, ColumnsAndRowsAreThoseOfThePowers) {
   for (const auto& [name, gso] : awkward_operators()) {
     const auto a = to_dense(gso);
     for (std::int64_t node = 0; node < gso.num_nodes(); node += 2) {
-      Walk from(gso, node, View::kFromSource);
-      Walk to(gso, node, View::kToTarget);
+      const ops::Threads threads;
+      Walk from(gso, node, View::kFromSource, threads);
+      Walk to(gso, node, View::kToTarget, threads);
       for (std::int64_t tau = 0; tau <= 9; ++tau) {
         const auto power = torch::matrix_power(a, tau);
         for (std::int64_t i = 0; i < gso.num_nodes(); ++i) {
@@ -44,7 +46,7 @@ TEST(Walk, ColumnsAndRowsAreThoseOfThePowers) {
 TEST(Walk, PairProfileAnswersTausInAnyOrder) {
   const auto gso = graph::make_gso(graph::make_ring(7));
   const std::int64_t taus[] = {5, 0, 12, 5, 1};
-  const auto profile = pair_profile(gso, 2, 4, taus);
+  const auto profile = pair_profile(gso, 2, 4, taus, ops::Threads());
   const auto a = to_dense(gso);
   for (std::size_t i = 0; i < profile.size(); ++i) {
     EXPECT_NEAR(profile[i], torch::matrix_power(a, taus[i])[4][2].item<double>(), 1e-14);
@@ -59,8 +61,8 @@ TEST(Walk, DirectionOfAnEdgeMatters) {
                                               graph::Direction::kDirected);
   const auto gso = graph::make_gso(graph, {.kind = graph::GsoKind::kRandomWalk});
   const std::int64_t taus[] = {2};
-  EXPECT_GT(pair_profile(gso, 0, 2, taus)[0], 0.0);
-  EXPECT_EQ(pair_profile(gso, 2, 0, taus)[0], 0.0);
+  EXPECT_GT(pair_profile(gso, 0, 2, taus, ops::Threads())[0], 0.0);
+  EXPECT_EQ(pair_profile(gso, 2, 0, taus, ops::Threads())[0], 0.0);
   EXPECT_EQ(hops_to(gso, 2), (std::vector<std::int32_t>{2, 1, 0}));
   EXPECT_EQ(hops_to(gso, 0),
             (std::vector<std::int32_t>{0, graph::kUnreachable, graph::kUnreachable}));
@@ -70,7 +72,7 @@ TEST(Walk, ReachCountsAndSumsWhatArrives) {
   for (const auto& [name, gso] : awkward_operators()) {
     if (gso.num_nodes() == 0) continue;
     const std::int64_t taus[] = {0, 1, 4};
-    const auto profile = reach_profile(gso, 0, View::kFromSource, taus);
+    const auto profile = reach_profile(gso, 0, View::kFromSource, taus, ops::Threads());
     for (const Reach& reach : profile) {
       const auto column = torch::matrix_power(to_dense(gso), reach.tau).select(1, 0).abs();
       const auto arrived = column.masked_select(column > 0);
@@ -88,7 +90,7 @@ TEST(Walk, ReachCountsAndSumsWhatArrives) {
 TEST(Walk, OneNodeKeepsItself) {
   const auto gso = graph::make_gso(graph::Graph::from_edges({.num_nodes = 1}));
   const std::int64_t taus[] = {0, 1, 1000};
-  EXPECT_EQ(pair_profile(gso, 0, 0, taus), (std::vector<double>{1.0, 1.0, 1.0}));
+  EXPECT_EQ(pair_profile(gso, 0, 0, taus, ops::Threads()), (std::vector<double>{1.0, 1.0, 1.0}));
 }
 
 TEST(Walk, FirstReachingIsTheFirst) {
@@ -96,13 +98,13 @@ TEST(Walk, FirstReachingIsTheFirst) {
   const auto a = to_dense(gso);
   const std::int64_t last = gso.num_nodes() - 1;
   for (const double threshold : {1e-9, 1e-3, 0.01}) {
-    const auto found = first_reaching(gso, 0, last, threshold, 10'000);
+    const auto found = first_reaching(gso, 0, last, threshold, 10'000, ops::Threads());
     ASSERT_TRUE(found.has_value());
     EXPECT_GE(torch::matrix_power(a, *found)[last][0].item<double>(), threshold * (1 - 1e-12));
     EXPECT_LT(torch::matrix_power(a, *found - 1)[last][0].item<double>(), threshold);
   }
-  EXPECT_EQ(first_reaching(gso, 0, 0, 0.5, 10), 0);
-  EXPECT_FALSE(first_reaching(gso, 0, last, 0.9, 500).has_value());
+  EXPECT_EQ(first_reaching(gso, 0, 0, 0.5, 10, ops::Threads()), 0);
+  EXPECT_FALSE(first_reaching(gso, 0, last, 0.9, 500, ops::Threads()).has_value());
 }
 
 TEST(Walk, HopsAreThoseOfTheGraph) {
@@ -117,12 +119,12 @@ TEST(Walk, UnknownNodesAndNegativeTausAreRefused) {
   const auto gso = graph::make_gso(graph::make_path(3));
   const std::int64_t taus[] = {1};
   const std::int64_t negative[] = {-1};
-  EXPECT_THROW(Walk(gso, 3, View::kFromSource), std::out_of_range);
-  EXPECT_THROW(Walk(gso, -1, View::kToTarget), std::out_of_range);
-  EXPECT_THROW(pair_profile(gso, 0, 3, taus), std::out_of_range);
-  EXPECT_THROW(pair_profile(gso, 0, 1, negative), std::invalid_argument);
+  EXPECT_THROW(Walk(gso, 3, View::kFromSource, ops::Threads()), std::out_of_range);
+  EXPECT_THROW(Walk(gso, -1, View::kToTarget, ops::Threads()), std::out_of_range);
+  EXPECT_THROW(pair_profile(gso, 0, 3, taus, ops::Threads()), std::out_of_range);
+  EXPECT_THROW(pair_profile(gso, 0, 1, negative, ops::Threads()), std::invalid_argument);
   EXPECT_THROW(hops_to(gso, 7), std::out_of_range);
-  EXPECT_THROW(Walk(graph::Gso(), 0, View::kFromSource), std::out_of_range);
+  EXPECT_THROW(Walk(graph::Gso(), 0, View::kFromSource, ops::Threads()), std::out_of_range);
 }
 
 // T7b: the paper's bottleneck, a chain of 6 cliques of 10 nodes.
@@ -133,7 +135,7 @@ TEST(Walk, CliqueChainHasTheKnownProfile) {
   const auto gso = graph::make_gso(graph);
   EXPECT_EQ(hops_to(gso, 64)[60], 12);
   const std::int64_t taus[] = {1, 5, 10, 11, 12, 100, 1000, 5000, 20'000};
-  const auto profile = pair_profile(gso, 60, 64, taus);
+  const auto profile = pair_profile(gso, 60, 64, taus, ops::Threads());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(profile[i], 0.0);
   EXPECT_NEAR(profile[4], 5.759350e-11, 1e-4 * 5.759350e-11);
   EXPECT_NEAR(profile[5], 3.9585e-5, 1e-4 * 3.9585e-5);
