@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Message-passing state-space models: linear recurrences on graphs, on the CPU at full speed."""
 
-from mpssm import functional, nn, portable
+from mpssm import functional, nn, portable, sensitivity
 from mpssm._engine import num_threads, version
 from mpssm.functional import recurrence, spmm
 from mpssm.gso import Gso
 from mpssm.run import Run, load
 
 __version__ = version()
-__all__ = ["Gso", "Run", "functional", "load", "nn", "num_threads", "portable", "recurrence", "spmm"]
+__all__ = ["Gso", "Run", "functional", "load", "nn", "num_threads", "portable", "recurrence",
+           "sensitivity", "spmm"]
