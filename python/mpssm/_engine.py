@@ -41,7 +41,7 @@ def _function(name: str, *arguments: Any) -> Callable[..., None]:
 
 # Arguments that are many travel as one row of 64-bit numbers; see the structs in python/native.
 gso_from_edges = _function("gso_from_edges", _I64, _I64, _POINTER, _POINTER, _POINTER, _TEXT, _TEXT,
-                           _I64, _POINTER, _POINTER)
+                           _I64, _I64, _POINTER, _POINTER)
 gso_from_csr = _function("gso_from_csr", _I64, _I64, _POINTER, _POINTER, _POINTER, _I64, _POINTER,
                          _POINTER)
 spmm = _function("spmm", _TEXT, _I64, _I64, _I64, _POINTER, _POINTER)

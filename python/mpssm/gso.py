@@ -14,6 +14,7 @@ from mpssm import _engine
 
 if TYPE_CHECKING:
     import networkx
+    import pandas
     import scipy.sparse
 
 
@@ -102,7 +103,8 @@ class Gso:
     @staticmethod
     def from_edge_index(edge_index: Tensor, edge_weight: Optional[Tensor] = None,
                         num_nodes: Optional[int] = None, *, kind: str = "sym_normalized",
-                        self_loops: str = "add_missing", batch: Optional[Tensor] = None) -> Gso:
+                        self_loops: str = "add_missing", batch: Optional[Tensor] = None,
+                        directed: bool = True) -> Gso:
         """From PyG's ``edge_index`` [2, E]: row 0 sources, row 1 destinations, each direction listed.
 
         Args:
@@ -112,6 +114,7 @@ class Gso:
                 or identity.
             self_loops: add_missing (weight 1 where a node has none), add_all or keep.
             batch: int64 [N], ascending: which graph of a batch a node is of, as ``Data.batch``.
+            directed: False makes every edge count both ways; those listed both ways count once.
         """
         if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
             raise ValueError("Gso.from_edge_index: expected edge_index of whole numbers and shape "
@@ -132,7 +135,7 @@ class Gso:
         _engine.gso_from_edges(
             num_nodes, num_edges, index[0].data_ptr(), index[1].data_ptr(),
             None if weight is None else weight.data_ptr(), kind.encode(), self_loops.encode(),
-            0 if graph_ptr is None else graph_ptr.shape[0] - 1,
+            not directed, 0 if graph_ptr is None else graph_ptr.shape[0] - 1,
             None if graph_ptr is None else graph_ptr.data_ptr(), ctypes.byref(handle))
         return _take(handle, kind).to(edge_index.device)
 
@@ -190,6 +193,52 @@ class Gso:
         index = torch.tensor([(a, b) for a, b, _ in edges], dtype=torch.int64).reshape(-1, 2).t()
         weights = torch.tensor([w for _, _, w in edges], dtype=torch.float64)
         return Gso.from_edge_index(index, weights, len(number), kind=kind, self_loops=self_loops)
+
+    @staticmethod
+    def from_pandas(edges: pandas.DataFrame, source: str = "src", target: str = "dst",
+                    weight: Optional[str] = None, nodes: Optional[Any] = None, *,
+                    directed: bool = False, kind: str = "sym_normalized",
+                    self_loops: str = "add_missing") -> Tuple[Gso, pandas.Index]:
+        """A table of edges between nodes of any names, and the name of each row of the operator.
+
+        Args:
+            source, target: columns with the names of both ends; edges count both ways unless
+                ``directed``, and once if they are listed both ways.
+            weight: column of numbers; without it every edge weighs 1.
+            nodes: names in the order of the rows: a list, an Index, or a table of nodes, whose index
+                they are. Default: the names as they first come, all sources before all targets.
+
+        Returns:
+            The operator, and the names [N]: ``features.loc[names]`` has the rows it expects.
+        """
+        import pandas
+
+        wanted = [name for name in (source, target, weight) if name is not None]
+        for name in wanted:
+            if name not in edges.columns:
+                raise ValueError(f"Gso.from_pandas: expected columns {', '.join(map(repr, wanted))}, "
+                                 f"got {', '.join(repr(name) for name in edges.columns)}")
+        if nodes is None:
+            names = pandas.Index(pandas.concat([edges[source], edges[target]]).dropna().unique())
+        else:
+            names = nodes.index if isinstance(nodes, pandas.DataFrame) else pandas.Index(nodes)
+        if not names.is_unique:
+            raise ValueError("Gso.from_pandas: expected every node once, got "
+                             f"{names[names.duplicated()][0]!r} more than once")
+        ends = []
+        for name in (source, target):
+            rows = names.get_indexer(edges[name])
+            if (rows < 0).any():
+                first = int((rows < 0).argmax())
+                raise ValueError(f"Gso.from_pandas: column {name!r}, row {first}: expected the name of "
+                                 f"a node, got {edges[name].iloc[first]!r}")
+            ends.append(torch.tensor(rows, dtype=torch.int64))
+        weights = None
+        if weight is not None:
+            weights = torch.tensor(edges[weight].to_numpy("float64"))
+        gso = Gso.from_edge_index(torch.stack(ends), weights, len(names), kind=kind,
+                                  self_loops=self_loops, directed=directed)
+        return gso, names
 
     @staticmethod
     def from_pyg(data: Any, *, kind: str = "sym_normalized", self_loops: str = "add_missing") -> Gso:

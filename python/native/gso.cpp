@@ -59,18 +59,21 @@ graph::Gso GsoArguments::borrow() const {
 
 using namespace mpssm;
 
-/// Edges src[e] -> dst[e]; weight, graph_ptr may be null. Free with mpssm_gso_free().
+/// Edges src[e] -> dst[e], the other way too if undirected; weight, graph_ptr may be null. Free
+/// with mpssm_gso_free().
 MPSSM_C_API std::int64_t mpssm_gso_from_edges(std::int64_t num_nodes, std::int64_t num_edges,
                                               const std::int64_t* src, const std::int64_t* dst,
                                               const double* weight, const char* kind,
-                                              const char* self_loops, std::int64_t num_graphs,
+                                              const char* self_loops, std::int64_t undirected,
+                                              std::int64_t num_graphs,
                                               const std::int64_t* graph_ptr, graph::Gso** result) {
   return native::guarded([&] {
     graph::EdgeList edges{.num_nodes = num_nodes};
     edges.src.assign(src, src + num_edges);
     edges.dst.assign(dst, dst + num_edges);
     if (weight != nullptr) edges.weight.assign(weight, weight + num_edges);
-    const graph::Graph graph = graph::Graph::from_edges(edges, graph::Direction::kDirected);
+    const graph::Graph graph = graph::Graph::from_edges(
+        edges, undirected != 0 ? graph::Direction::kUndirected : graph::Direction::kDirected);
     graph::Gso gso = graph::make_gso(graph, {.kind = graph::gso_kind_from_name(kind),
                                              .self_loops = native::loops_from_name(self_loops)});
     if (graph_ptr != nullptr) {

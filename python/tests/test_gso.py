@@ -134,3 +134,44 @@ def test_only_what_differs_is_kept_of_the_transpose():
     gso = directed()
     assert gso.transposed_col.numel() == gso.num_nonzeros
     assert not gso.is_symmetric
+
+
+def test_edges_that_count_both_ways():
+    once = mpssm.Gso.from_edge_index(torch.tensor([[0, 1], [1, 2]]), directed=False)
+    twice = mpssm.Gso.from_edge_index(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+    assert torch.equal(once.to_dense(), twice.to_dense())
+    also = mpssm.Gso.from_edge_index(torch.tensor([[0, 1, 1], [1, 0, 2]]), directed=False)
+    assert torch.equal(also.to_dense(), twice.to_dense())
+
+
+def test_pandas_names_become_rows():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": ["ridge", "harbour"], "b": ["summit", "ridge"], "km": [2.0, 0.5]})
+    gso, names = mpssm.Gso.from_pandas(table, "a", "b", "km", kind="adjacency")
+    assert names.tolist() == ["ridge", "harbour", "summit"]
+    expected = torch.tensor([[0.0, 0.5, 2.0], [0.5, 0.0, 0.0], [2.0, 0.0, 0.0]])
+    assert torch.equal(gso.to_dense(), expected)
+
+    order = ["harbour", "meadow", "summit", "ridge"]
+    for nodes in (order, pandas.DataFrame({"height": range(4)}, index=order)):
+        gso, names = mpssm.Gso.from_pandas(table, "a", "b", nodes=nodes, directed=True,
+                                           kind="adjacency")
+        assert names.tolist() == order
+        dense = gso.to_dense()
+        assert dense[2, 3] == 1.0 and dense[3, 0] == 1.0 and dense.sum() == 2.0  # A[dst, src]
+
+    numbered, names = mpssm.Gso.from_pandas(pandas.DataFrame({"src": [7, 9], "dst": [9, 4]}))
+    assert names.tolist() == [7, 9, 4] and numbered.num_nodes == 3
+
+
+@pytest.mark.parametrize("change, words", [
+    (dict(source="from"), "expected columns 'from', 'dst', got 'src', 'dst', 'w'"),
+    (dict(nodes=["a", "b"]), "column 'dst', row 1: expected the name of a node, got 'c'"),
+    (dict(nodes=["a", "b", "a"]), "expected every node once, got 'a' more than once"),
+    (dict(weight="w"), "finite"),
+])
+def test_pandas_errors_say_where(change, words):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"src": ["a", "b"], "dst": ["b", "c"], "w": [1.0, float("nan")]})
+    with pytest.raises(ValueError, match=words):
+        mpssm.Gso.from_pandas(table, **change)
