@@ -3,10 +3,11 @@
 
 from mpssm import functional, nn, portable, sensitivity
 from mpssm._engine import num_threads, version
+from mpssm.estimators import Forecaster, NodeClassifier, NodeRegressor
 from mpssm.functional import recurrence, spmm
 from mpssm.gso import Gso
 from mpssm.run import Run, load
 
 __version__ = version()
-__all__ = ["Gso", "Run", "functional", "load", "nn", "num_threads", "portable", "recurrence",
-           "sensitivity", "spmm"]
+__all__ = ["Forecaster", "Gso", "NodeClassifier", "NodeRegressor", "Run", "functional", "load", "nn",
+           "num_threads", "portable", "recurrence", "sensitivity", "spmm"]

@@ -37,6 +37,13 @@ def test_influence():
     assert "nothing before hop 7" in printed and "sees 20 of 20 nodes" in printed
 
 
+def test_river():
+    pytest.importorskip("pandas")
+    alone, river = [float(number) for number in re.findall(r"R\^2 (-?[\d.]+)",
+                                                           example("river.py"))]
+    assert river > alone + 0.5
+
+
 @pytest.mark.parametrize("document", ["README.md", "docs/python.md"])
 def test_code_of_the_documents(document):
     text = (ROOT / document).read_text(encoding="utf-8")
