@@ -48,6 +48,8 @@ spmm = _function("spmm", _TEXT, _I64, _I64, _I64, _POINTER, _POINTER)
 recurrence_plan = _function("recurrence_plan", _TEXT, _TEXT, _TEXT, _POINTER)
 recurrence_forward = _function("recurrence_forward", _TEXT, _TEXT)
 recurrence_backward = _function("recurrence_backward", _TEXT, _TEXT)
+norm_linear = _function("norm_linear", _TEXT)
+feed_forward = _function("feed_forward", _TEXT)
 matmul = _function("matmul", _I64, _I64, _I64, _I64, _I64, _POINTER, _POINTER, _POINTER, _POINTER)
 transposed_matmul = _function("transposed_matmul", _I64, _I64, _I64, _I64, _POINTER, _POINTER,
                               _POINTER)
@@ -75,6 +77,9 @@ gso_free.restype = None
 pack_gso = struct.Struct("11q").pack
 #: RecurrenceArguments in python/native/recurrence.cpp.
 pack_recurrence = struct.Struct("19q").pack
+#: NormLinearArguments and FeedForwardArguments in python/native/feed_forward.cpp.
+pack_norm_linear = struct.Struct("14q").pack
+pack_feed_forward = struct.Struct("8q2d18q").pack
 
 
 def num_threads() -> int:

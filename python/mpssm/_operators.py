@@ -31,6 +31,15 @@ def _is_plain(tensor: Tensor) -> bool:
             and not torch._C._are_functorch_transforms_active())
 
 
+def pointer(tensor: Optional[Tensor]) -> int:
+    """Where the numbers of a tensor are, 0 if there is none."""
+    return 0 if tensor is None else tensor.data_ptr()
+
+
+def contiguous(tensor: Optional[Tensor]) -> Optional[Tensor]:
+    return None if tensor is None else tensor.contiguous()
+
+
 def _no_second_derivative(ctx: Any, *grads: Any) -> Any:
     raise NotImplementedError(
         "mpssm: the engine gives first derivatives only (create_graph); use plan='reference'")

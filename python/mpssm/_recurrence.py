@@ -11,13 +11,9 @@ import torch
 from torch import Tensor
 
 from mpssm import _engine
-from mpssm._operators import GSO, define
+from mpssm._operators import GSO, contiguous, define, pointer
 
 _ARRAYS = 7  # tensors that stand for A
-
-
-def _pointer(tensor: Optional[Tensor]) -> int:
-    return 0 if tensor is None else tensor.data_ptr()
 
 
 def _packed(arrays: Tuple[Tensor, ...]) -> bytes:
@@ -109,7 +105,7 @@ def _recurrence_kernel(*args: Any) -> Tuple[Tensor, Tensor]:
     u, w, initial, steps, temporal, diagonal, all_outputs, _, wanted = args[_ARRAYS:]
     plan, saves, _ = _resolved(args)
     u, w = u.contiguous(), w.contiguous()
-    initial = None if initial is None else initial.contiguous()
+    initial = contiguous(initial)
     output = u.new_empty(_output_shape(args))
     saved = u.new_empty(saves)
     batch = output.numel() // (u.shape[-2] * u.shape[-1] * (steps if all_outputs else 1))
@@ -117,7 +113,7 @@ def _recurrence_kernel(*args: Any) -> Tuple[Tensor, Tensor]:
         _packed(args[:_ARRAYS]),
         _engine.pack_recurrence(plan, batch, steps, u.shape[-1], temporal, diagonal,
                                 all_outputs, initial is not None, wanted, saves, u.data_ptr(),
-                                w.data_ptr(), _pointer(initial), output.data_ptr(),
+                                w.data_ptr(), pointer(initial), output.data_ptr(),
                                 saved.data_ptr(), 0, 0, 0, 0))
     return output, saved
 
@@ -174,15 +170,14 @@ def _backward_kernel(*args: Any) -> Tuple[Tensor, Tensor, Tensor]:
     (grad, w, u, initial, output, saved, plan, steps, temporal, diagonal, all_outputs, has_initial,
      wanted) = args[_ARRAYS:]
     grad, w = grad.contiguous(), w.contiguous()
-    u = None if u is None else u.contiguous()
-    initial = None if initial is None else initial.contiguous()
+    u, initial = contiguous(u), contiguous(initial)
     gradients = _gradients(args)
     batch = grad.numel() // (grad.shape[-2] * grad.shape[-1] * (steps if all_outputs else 1))
     _engine.recurrence_backward(
         _packed(args[:_ARRAYS]),
         _engine.pack_recurrence(plan, batch, steps, grad.shape[-1], temporal, diagonal,
-                                all_outputs, has_initial, wanted, saved.shape[0], _pointer(u),
-                                w.data_ptr(), _pointer(initial), _pointer(output),
+                                all_outputs, has_initial, wanted, saved.shape[0], pointer(u),
+                                w.data_ptr(), pointer(initial), pointer(output),
                                 saved.data_ptr(), grad.data_ptr(),
                                 *[tensor.data_ptr() for tensor in gradients]))
     return gradients

@@ -7,13 +7,13 @@ way (mpssm.portable) with the same numbers.
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import Callable, Dict, Optional, Tuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from mpssm import _layers, _recurrence, portable
+from mpssm import _feed_forward, _layers, _recurrence, portable
 from mpssm.gso import Gso
 
 PLANS = ("auto", "stepwise", "doubling", "diagonal", "reference")
@@ -193,8 +193,103 @@ def dropout(x: Tensor, probability: float = 0.5, training: bool = True) -> Tenso
         return x
     if not _has_kernel(x):
         return functional.dropout(x, probability)
-    seed = torch.randint(2**62, (1,), dtype=torch.int64, device=x.device)
-    return _layers.dropout(x, seed, probability)
+    return _layers.dropout(x, _seed(x, probability), probability)
+
+
+#: Nonlinearities by name, in the order of their numbers in the engine.
+ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": gelu,
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "leaky_relu": functional.leaky_relu,
+    "identity": lambda x: x,
+}
+_NUMBER_OF_ACTIVATION = {name: number for number, name in enumerate(ACTIVATIONS)}
+
+
+def _engine_takes(x: Tensor, *others: Optional[Tensor]) -> bool:
+    """Whether all of these are of one kind that the engine has kernels for."""
+    return _has_kernel(x) and all(
+        t is None or (t.dtype == x.dtype and t.device == x.device and t.numel() > 0) for t in others)
+
+
+def _check_norm(name: str, x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor]) -> None:
+    if (scale is None) != (shift is None) or scale is not None and shift is not None and (
+            tuple(scale.shape) != (x.shape[-1],) or scale.shape != shift.shape):
+        raise ValueError(f"{name}: expected scale and shift of shape [C={x.shape[-1]}], or neither, got "
+                         f"{_shape(scale)} and {_shape(shift)}")
+
+
+def _shape(tensor: Optional[Tensor]) -> str:
+    return "none" if tensor is None else str(list(tensor.shape))
+
+
+def _norm(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor]) -> Tensor:
+    return x if scale is None or shift is None else layer_norm(x, scale, shift)
+
+
+def norm_linear(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w: Tensor) -> Tensor:
+    """layer_norm(x, scale, shift) w for x [..., in], w [in, out], in one pass; without scale and
+    shift x w. The norm is made again for the gradient: x alone is kept."""
+    x, scale, shift, w = _in_autocast(x, scale, shift, w)  # type: ignore[assignment]
+    if x.dim() < 1 or w.dim() != 2 or x.shape[-1] != w.shape[0]:
+        raise ValueError("norm_linear: expected x of shape [..., in] and w of shape [in, out], got "
+                         f"{_shape(x)} and {_shape(w)}")
+    _check_norm("norm_linear", x, scale, shift)
+    if not _engine_takes(x, scale, shift, w):
+        return _norm(x, scale, shift) @ w
+    return _feed_forward.norm_linear(x, scale, shift, w)
+
+
+def _seed(x: Tensor, probability: float) -> Optional[Tensor]:
+    """One number of torch's generator, if there is something to drop."""
+    if probability == 0.0:
+        return None
+    return torch.randint(2**62, (1,), dtype=torch.int64, device=x.device)
+
+
+def feed_forward(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, *,
+                 scale: Optional[Tensor] = None, shift: Optional[Tensor] = None,
+                 activation: str = "gelu", drop_hidden: float = 0.0, drop_out: float = 0.0,
+                 residual: Optional[Tensor] = None) -> Tensor:
+    """residual + drop(f(norm(x) w1' + b1) w2' + b2) in one pass over the rows of x [..., in].
+
+    Args:
+        w1, b1, w2, b2: as torch.nn.Linear keeps them, [hidden, in], [hidden], [out, hidden], [out].
+        scale, shift: of the layer norm, [in]; none without them.
+        drop_hidden, drop_out: probability of a dropout after f and of one on the result; each takes
+            one number of torch's generator, the inner one first, as :func:`dropout` does.
+        residual: [..., out], added to the result.
+
+    Keeps x and the numbers before f for the gradient.
+    """
+    x, w1, b1, w2, b2, scale, shift, residual = _in_autocast(  # type: ignore[assignment]
+        x, w1, b1, w2, b2, scale, shift, residual)
+    if w1.dim() != 2 or w2.dim() != 2 or w2.shape[1] != w1.shape[0] or (
+            x.dim() < 1 or x.shape[-1] != w1.shape[1] or tuple(b1.shape) != (w1.shape[0],)
+            or tuple(b2.shape) != (w2.shape[0],)):
+        raise ValueError("feed_forward: expected x of shape [..., in], w1 [hidden, in], b1 [hidden], w2 "
+                         f"[out, hidden] and b2 [out], got {_shape(x)}, {_shape(w1)}, {_shape(b1)}, "
+                         f"{_shape(w2)} and {_shape(b2)}")
+    _check_norm("feed_forward", x, scale, shift)
+    if residual is not None and tuple(residual.shape) != (*x.shape[:-1], w2.shape[0]):
+        raise ValueError(f"feed_forward: expected a residual of shape "
+                         f"{[*x.shape[:-1], w2.shape[0]]}, got {_shape(residual)}")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"feed_forward: expected activation {', '.join(ACTIVATIONS)}, got "
+                         f"{activation!r}")
+    for probability in (drop_hidden, drop_out):
+        if not 0.0 <= probability < 1.0:
+            raise ValueError(f"feed_forward: expected probabilities in [0, 1), got {probability}")
+    if not _engine_takes(x, scale, shift, w1, b1, w2, b2, residual):
+        hidden = ACTIVATIONS[activation](linear(_norm(x, scale, shift), w1, b1))
+        y = dropout(linear(dropout(hidden, drop_hidden), w2, b2), drop_out)
+        return y if residual is None else residual + y
+    keeps = torch.is_grad_enabled() and any(
+        t is not None and t.requires_grad for t in (x, scale, shift, w1, b1, w2, b2))
+    return _feed_forward.feed_forward(x, scale, shift, w1, b1, w2, b2, residual,
+                                      _seed(x, drop_hidden), _seed(x, drop_out), drop_hidden,
+                                      drop_out, _NUMBER_OF_ACTIVATION[activation], keeps)[0]
 
 
 def pool(gso: Gso, x: Tensor, pooling: str = "mean") -> Tensor:

@@ -9,23 +9,16 @@ made once and costs nothing later; an ``edge_index`` is turned into one at each 
 from __future__ import annotations
 
 import math
-from typing import Callable, Dict, Optional, Tuple, Union
+from typing import Optional, Tuple, Union
 
 import torch
 from torch import Tensor, nn
 
 from mpssm import functional
+from mpssm.functional import ACTIVATIONS
 from mpssm.gso import Gso
 
 Graph = Union[Gso, Tensor]
-
-ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": functional.gelu,
-    "relu": torch.relu,
-    "tanh": torch.tanh,
-    "leaky_relu": nn.functional.leaky_relu,
-    "identity": lambda x: x,
-}
 
 
 def _one_of(what: str, name: str, known: Tuple[str, ...]) -> str:
@@ -64,6 +57,10 @@ class Norm(nn.Module):
             self.shift = nn.Parameter(torch.zeros(channels))
         elif kind == "batch":
             self.batch = nn.BatchNorm1d(channels)
+
+    def layer_weights(self) -> Tuple[Optional[Tensor], Optional[Tensor]]:
+        """Scale and shift of a layer norm, for operators that have one inside; else none."""
+        return (self.scale, self.shift) if self.kind == "layer" else (None, None)
 
     def forward(self, x: Tensor) -> Tensor:
         if self.kind == "layer":
@@ -155,18 +152,37 @@ class MPSSMBlock(nn.Module):
 
     def recur(self, u: Tensor, gso: Gso, *, temporal: bool = False, outputs: str = "last") -> Tensor:
         """X alone: what the MLP reads."""
-        return functional.recurrence(gso, u, self.w_state(), self.w_in,
-                                     steps=None if temporal else self.hops + 1, outputs=outputs,
-                                     plan=self.plan)
+        return self._recurrence(u, self.w_in, gso, temporal, outputs)
 
-    def decode(self, x: Tensor) -> Tensor:
-        """The MLP with its norm, at every node by itself."""
-        hidden = ACTIVATIONS[self.activation](self.mlp_in(self.state_norm(x)))
-        return self.mlp_out(functional.dropout(hidden, self.dropout, self.training))
+    def _recurrence(self, u: Tensor, w_in: Optional[Tensor], gso: Gso, temporal: bool,
+                    outputs: str) -> Tensor:
+        return functional.recurrence(gso, u, self.w_state(), w_in, outputs=outputs, plan=self.plan,
+                                     steps=None if temporal else self.hops + 1)
 
-    def forward(self, u: Tensor, gso: Gso, *, temporal: bool = False,
-                outputs: str = "last") -> Tensor:
-        return self.decode(self.recur(u, gso, temporal=temporal, outputs=outputs))
+    def decode(self, x: Tensor, *, residual: Optional[Tensor] = None, dropout: float = 0.0) -> Tensor:
+        """The MLP with its norm, at every node by itself; in training ``dropout`` on the result."""
+        scale, shift = self.state_norm.layer_weights()
+        state = x if scale is not None else self.state_norm(x)
+        return functional.feed_forward(
+            state, self.mlp_in.weight, self.mlp_in.bias, self.mlp_out.weight, self.mlp_out.bias,
+            scale=scale, shift=shift, activation=self.activation,
+            drop_hidden=self.dropout if self.training else 0.0,
+            drop_out=dropout if self.training else 0.0, residual=residual)
+
+    def forward(self, u: Tensor, gso: Gso, *, temporal: bool = False, outputs: str = "last",
+                norm: Optional[Norm] = None, dropout: float = 0.0,
+                residual: bool = False) -> Tensor:
+        """``norm``, ``dropout`` and ``residual`` are what a deep model puts around a block: its norm
+        before, in training a dropout on the result, and u added (of a sequence with outputs "last":
+        its last step). They give what they give one by one, in fewer passes over memory."""
+        if norm is None:
+            x = self.recur(u, gso, temporal=temporal, outputs=outputs)
+        else:
+            scale, shift = norm.layer_weights()
+            c = functional.norm_linear(u if scale is not None else norm(u), scale, shift, self.w_in)
+            x = self._recurrence(c, None, gso, temporal, outputs)
+        last = u.select(-3, -1) if temporal and outputs == "last" else u
+        return self.decode(x, residual=last if residual else None, dropout=dropout)
 
 
 class MPSSM(nn.Module):
@@ -232,16 +248,9 @@ class MPSSM(nn.Module):
             h = h + self.node_embedding
         for i in range(self.num_blocks):
             every_step = self.temporal and (self.readout != "forecast" or i + 1 < self.num_blocks)
-            y = getattr(self, f"block_{i}")(getattr(self, f"norm_{i}")(h), gso,
-                                            temporal=self.temporal,
-                                            outputs="all" if every_step else "last")
-            y = functional.dropout(y, self.dropout, self.training)
-            if not self.residual:
-                h = y
-            elif self.temporal and not every_step:
-                h = h.select(-3, -1) + y
-            else:
-                h = h + y
+            h = getattr(self, f"block_{i}")(
+                h, gso, temporal=self.temporal, outputs="all" if every_step else "last",
+                norm=getattr(self, f"norm_{i}"), dropout=self.dropout, residual=self.residual)
         h = self.final_norm(h)
         if self.readout == "graph":
             h = functional.pool(gso, h, self.pooling)

@@ -53,6 +53,24 @@ def test_opcheck_of_the_others():
     opcheck(OPS.pool.default, (torch.tensor([0, 2, 2, 6]), x, 3))
 
 
+@pytest.mark.parametrize("with_all", [False, True])
+def test_opcheck_around_a_recurrence(with_all):
+    x, w1, b1, w2, b2 = leaf(2, 6, 4), leaf(5, 4), leaf(5), leaf(3, 5), leaf(3)
+    scale, shift = (leaf(4), leaf(4, seed=1)) if with_all else (None, None)
+    residual, seed = (leaf(2, 6, 3), torch.tensor([7])) if with_all else (None, None)
+    opcheck(OPS.norm_linear.default, (x, scale, shift, leaf(4, 3)))
+    call = (x, scale, shift, w1, b1, w2, b2, residual, seed, seed, 0.3, 0.2, 0)
+    opcheck(OPS.feed_forward.default, (*call, True))
+    plain = [t.detach() if isinstance(t, torch.Tensor) else t for t in call]
+    opcheck(OPS.feed_forward.default, (*plain, False))
+    x, scale, shift = plain[:3]
+    opcheck(OPS.norm_linear_backward.default,
+            (numbers(2, 6, 3), x, scale, shift, numbers(4, 3), with_all))
+    opcheck(OPS.feed_forward_backward.default,
+            (numbers(2, 6, 3), x, scale, shift, plain[3], plain[5], numbers(12, 5), seed, seed, 0.3,
+             0.2, 1, with_all))
+
+
 def test_opcheck_of_the_backward_operators():
     gso = directed()
     x, w = numbers(6, 4), dense_w(4)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""Operators around a recurrence, each one pass over the rows: norm and product; norm, MLP with dropout
+and the residual sum. Kernels, shapes, gradients."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from mpssm import _engine
+from mpssm._operators import contiguous, define, pointer
+
+
+def _room(like: Optional[Tensor], x: Tensor) -> Tensor:
+    """For the gradient of an argument, if there is one."""
+    return x.new_empty(0 if like is None else like.shape)
+
+
+# ---- norm(x) W: x [..., in], W [in, out]; scale and shift [in], both or neither --------------------
+
+
+def _norm_linear_kernel(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor],
+                        w: Tensor) -> Tensor:
+    x, w = x.contiguous(), w.contiguous()
+    scale, shift = contiguous(scale), contiguous(shift)
+    width, columns = w.shape
+    y = x.new_empty((*x.shape[:-1], columns))
+    _engine.norm_linear(_engine.pack_norm_linear(
+        x.dtype == torch.float64, x.numel() // width, width, columns, x.data_ptr(), pointer(scale),
+        pointer(shift), w.data_ptr(), y.data_ptr(), 0, 0, 0, 0, 0))
+    return y
+
+
+def _norm_linear_fake(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor],
+                      w: Tensor) -> Tensor:
+    return x.new_empty((*x.shape[:-1], w.shape[1]))
+
+
+def _norm_linear_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _norm_linear_backward(ctx: Any, grad: Tensor) -> Any:
+    needs = ctx.needs_input_grad
+    grads = norm_linear_backward(grad, *ctx.saved_tensors, needs[0])
+    return tuple(g if needed else None for g, needed in zip(grads, needs))
+
+
+norm_linear = define("norm_linear(Tensor x, Tensor? scale, Tensor? shift, Tensor w) -> Tensor",
+                     _norm_linear_kernel, _norm_linear_fake, _norm_linear_setup,
+                     _norm_linear_backward, differentiable=(0, 1, 2, 3))
+
+_Four = Tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def _norm_linear_gradients(grad: Tensor, x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor],
+                           w: Tensor, wants_x: bool) -> _Four:
+    return _room(x if wants_x else None, x), _room(scale, x), _room(shift, x), _room(w, x)
+
+
+def _norm_linear_backward_kernel(grad: Tensor, x: Tensor, scale: Optional[Tensor],
+                                 shift: Optional[Tensor], w: Tensor, wants_x: bool) -> _Four:
+    grad, x, w = grad.contiguous(), x.contiguous(), w.contiguous()
+    scale, shift = contiguous(scale), contiguous(shift)
+    grads = _norm_linear_gradients(grad, x, scale, shift, w, wants_x)
+    width, columns = w.shape
+    _engine.norm_linear(_engine.pack_norm_linear(
+        x.dtype == torch.float64, x.numel() // width, width, columns, x.data_ptr(), pointer(scale),
+        pointer(shift), w.data_ptr(), 0, grad.data_ptr(), *[g.data_ptr() for g in grads]))
+    return grads
+
+
+norm_linear_backward = define(
+    "norm_linear_backward(Tensor grad, Tensor x, Tensor? scale, Tensor? shift, Tensor w, bool wants_x)"
+    " -> (Tensor, Tensor, Tensor, Tensor)", _norm_linear_backward_kernel, _norm_linear_gradients)
+
+
+# ---- residual + drop(f(norm(x) W1' + b1) W2' + b2), a dropout after f as well ----------------------
+# x [..., in], W1 [hidden, in], W2 [out, hidden]. A seed that is none: no dropout. The second result
+# are the numbers before f, which the backward pass reads.
+
+
+def _sizes(x: Tensor, w1: Tensor, w2: Tensor) -> Tuple[int, int, int, int]:
+    hidden, width = w1.shape
+    return x.numel() // width, width, hidden, w2.shape[0]
+
+
+def _feed_forward_results(x: Tensor, w1: Tensor, w2: Tensor, keeps: bool) -> Tuple[Tensor, Tensor]:
+    rows, _, hidden, out = _sizes(x, w1, w2)
+    return x.new_empty((*x.shape[:-1], out)), x.new_empty((rows, hidden) if keeps else (0, hidden))
+
+
+def _feed_forward_kernel(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w1: Tensor,
+                         b1: Tensor, w2: Tensor, b2: Tensor, residual: Optional[Tensor],
+                         seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
+                         drop_hidden: float, drop_out: float, activation: int,
+                         keeps: bool) -> Tuple[Tensor, Tensor]:
+    x, w1, b1, w2, b2 = (t.contiguous() for t in (x, w1, b1, w2, b2))
+    scale, shift, residual = contiguous(scale), contiguous(shift), contiguous(residual)
+    y, kept = _feed_forward_results(x, w1, w2, keeps)
+    _engine.feed_forward(_engine.pack_feed_forward(
+        x.dtype == torch.float64, *_sizes(x, w1, w2), activation, pointer(seed_hidden),
+        pointer(seed_out), drop_hidden, drop_out, x.data_ptr(), pointer(scale), pointer(shift),
+        w1.data_ptr(), b1.data_ptr(), w2.data_ptr(), b2.data_ptr(), pointer(residual),
+        kept.data_ptr(), y.data_ptr(), *[0] * 8))
+    return y, kept
+
+
+def _feed_forward_fake(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w1: Tensor,
+                       b1: Tensor, w2: Tensor, b2: Tensor, residual: Optional[Tensor],
+                       seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
+                       drop_hidden: float, drop_out: float, activation: int,
+                       keeps: bool) -> Tuple[Tensor, Tensor]:
+    return _feed_forward_results(x, w1, w2, keeps)
+
+
+def _feed_forward_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    x, scale, shift, w1, _, w2, _, _, seed_hidden, seed_out = inputs[:10]
+    _, kept = output
+    ctx.mark_non_differentiable(kept)
+    ctx.save_for_backward(x, scale, shift, w1, w2, kept, seed_hidden, seed_out)
+    ctx.setting, ctx.keeps = inputs[10:13], inputs[13]
+
+
+def _feed_forward_backward(ctx: Any, grad: Tensor, _: Any) -> Any:
+    needs = ctx.needs_input_grad
+    grads: Any = [None] * 7
+    if any(needs[:7]):
+        if not ctx.keeps:
+            raise RuntimeError("mpssm_engine.feed_forward: a gradient is asked for of a call without "
+                               "`keeps`")
+        grads = feed_forward_backward(grad, *ctx.saved_tensors, *ctx.setting, needs[0])
+    return (*[g if needed else None for g, needed in zip(grads, needs)], grad if needs[7] else None,
+            *[None] * 6)
+
+
+feed_forward = define(
+    "feed_forward(Tensor x, Tensor? scale, Tensor? shift, Tensor w1, Tensor b1, Tensor w2, Tensor b2, "
+    "Tensor? residual, Tensor? seed_hidden, Tensor? seed_out, float drop_hidden, float drop_out, "
+    "int activation, bool keeps) -> (Tensor, Tensor)", _feed_forward_kernel, _feed_forward_fake,
+    _feed_forward_setup, _feed_forward_backward, differentiable=tuple(range(8)))
+
+_Seven = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+def _feed_forward_gradients(grad: Tensor, x: Tensor, scale: Optional[Tensor],
+                            shift: Optional[Tensor], w1: Tensor, w2: Tensor, kept: Tensor,
+                            seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
+                            drop_hidden: float, drop_out: float, activation: int,
+                            wants_x: bool) -> _Seven:
+    return (_room(x if wants_x else None, x), _room(scale, x), _room(shift, x), _room(w1, x),
+            x.new_empty(w1.shape[0]), _room(w2, x), x.new_empty(w2.shape[0]))
+
+
+def _feed_forward_backward_kernel(grad: Tensor, x: Tensor, scale: Optional[Tensor],
+                                  shift: Optional[Tensor], w1: Tensor, w2: Tensor, kept: Tensor,
+                                  seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
+                                  drop_hidden: float, drop_out: float, activation: int,
+                                  wants_x: bool) -> _Seven:
+    grad, x, w1, w2, kept = (t.contiguous() for t in (grad, x, w1, w2, kept))
+    scale, shift = contiguous(scale), contiguous(shift)
+    grads = _feed_forward_gradients(grad, x, scale, shift, w1, w2, kept, seed_hidden, seed_out,
+                                    drop_hidden, drop_out, activation, wants_x)
+    _engine.feed_forward(_engine.pack_feed_forward(
+        x.dtype == torch.float64, *_sizes(x, w1, w2), activation, pointer(seed_hidden),
+        pointer(seed_out), drop_hidden, drop_out, x.data_ptr(), pointer(scale), pointer(shift),
+        w1.data_ptr(), 0, w2.data_ptr(), 0, 0, kept.data_ptr(), 0, grad.data_ptr(),
+        *[g.data_ptr() for g in grads]))
+    return grads
+
+
+feed_forward_backward = define(
+    "feed_forward_backward(Tensor grad, Tensor x, Tensor? scale, Tensor? shift, Tensor w1, Tensor w2, "
+    "Tensor kept, Tensor? seed_hidden, Tensor? seed_out, float drop_hidden, float drop_out, "
+    "int activation, bool wants_x) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _feed_forward_backward_kernel, _feed_forward_gradients)
