@@ -67,6 +67,7 @@ std::string why_not(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
       return needs_diagonal();
     case Plan::kSpectral: {
       if (std::string reason = needs_diagonal(); !reason.empty()) return reason;
+      if (query.has_basis) return {};
       if (!gso.is_symmetric()) return "the operator is not symmetric";
       const std::int64_t part = largest_part(gso);
       if (part > graph::kMaxEigenBlock) {
@@ -101,10 +102,12 @@ double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
       const double in_modes = sequence ? steps * 4.0 * rows * channels
                                        : static_cast<double>(gso.num_nodes()) * channels *
                                              kSeriesPerMode * std::log2(steps + 1);
-      const double part = static_cast<double>(largest_part(gso));
       const double decomposition =
-          kDecomposition * static_cast<double>(graph::eigen_basis_nonzeros(gso)) * part /
-          static_cast<double>(std::max<std::int64_t>(query.operator_calls, 1));
+          query.has_basis
+              ? 0.0
+              : kDecomposition * static_cast<double>(graph::eigen_basis_nonzeros(gso)) *
+                    static_cast<double>(largest_part(gso)) /
+                    static_cast<double>(std::max<std::int64_t>(query.operator_calls, 1));
       return kSpectralCall + (sequence ? steps + 1 : 2) * basis * kBasis + in_modes +
              kSpectralPacking * rows * channels + decomposition;
     }
@@ -148,7 +151,9 @@ Plan choose_plan(const graph::Gso& gso, const PlanQuery& query) {
                ? Plan::kDoubling
                : Plan::kStepwise;
   }
-  if (gso.is_symmetric() && largest_part(gso) <= kMaxAutoBlock &&
+  const bool may_be_spectral =
+      query.has_basis || (gso.is_symmetric() && largest_part(gso) <= kMaxAutoBlock);
+  if (may_be_spectral &&
       plan_cost(Plan::kSpectral, gso, query) < plan_cost(Plan::kDiagonal, gso, query)) {
     return Plan::kSpectral;
   }

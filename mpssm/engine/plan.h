@@ -49,6 +49,9 @@ struct PlanQuery {
   /// Calls that will see the same operator and can share its eigenbasis, this one included. Said by
   /// the caller, not counted: a plan must not depend on what was called before.
   std::int64_t operator_calls = 1;
+  /// The operator brings its eigenbasis along (graph::give_eigen_basis): it costs nothing more, and
+  /// its parts need not be looked at.
+  bool has_basis = false;
   std::int64_t workers = 1;  ///< threads of the call: each needs memory of its own
 };
 

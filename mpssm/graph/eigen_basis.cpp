@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <Eigen/Eigenvalues>
 
@@ -17,8 +19,17 @@ namespace {
 
 using Eigen::MatrixXd;
 
+/// Of all blocks so far.
+struct Blocks {
+  std::vector<double> eigenvalues;
+  std::vector<std::int64_t> row_ptr = {0};
+  std::vector<std::int32_t> col;
+  std::vector<double> vectors;
+  std::vector<double> vectors_transposed;
+};
+
 void decompose_block(const kernels::CsrView<double>& matrix, std::int64_t begin, std::int64_t end,
-                     EigenBasis& basis) {
+                     Blocks& blocks) {
   const std::int64_t n = end - begin;
   if (n == 0) return;  // Eigen decomposes nothing smaller than 1 x 1
   MatrixXd block = MatrixXd::Zero(n, n);
@@ -33,31 +44,39 @@ void decompose_block(const kernels::CsrView<double>& matrix, std::int64_t begin,
         fmt::format("eigen_basis: no convergence for the graph of nodes {} to {}", begin, end - 1));
   }
   for (std::int64_t i = 0; i < n; ++i) {
-    basis.eigenvalues.push_back(solver.eigenvalues()[i]);
+    blocks.eigenvalues.push_back(solver.eigenvalues()[i]);
     for (std::int64_t j = 0; j < n; ++j) {
-      basis.col.push_back(static_cast<std::int32_t>(begin + j));
-      basis.vectors.push_back(solver.eigenvectors()(i, j));
-      basis.vectors_transposed.push_back(solver.eigenvectors()(j, i));
+      blocks.col.push_back(static_cast<std::int32_t>(begin + j));
+      blocks.vectors.push_back(solver.eigenvectors()(i, j));
+      blocks.vectors_transposed.push_back(solver.eigenvectors()(j, i));
     }
-    basis.row_ptr.push_back(std::ssize(basis.col));
+    blocks.row_ptr.push_back(std::ssize(blocks.col));
   }
 }
 
+std::vector<float> rounded(const std::vector<double>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
 std::unique_ptr<const EigenBasis> make_eigen_basis(const Gso& gso) {
-  auto basis = std::make_unique<EigenBasis>();
+  Blocks blocks;
   const std::int64_t nonzeros = eigen_basis_nonzeros(gso);
-  basis->eigenvalues.reserve(gso.num_nodes());
-  basis->row_ptr.reserve(gso.num_nodes() + 1);
-  basis->row_ptr.push_back(0);
-  basis->col.reserve(nonzeros);
-  basis->vectors.reserve(nonzeros);
-  basis->vectors_transposed.reserve(nonzeros);
+  blocks.eigenvalues.reserve(gso.num_nodes());
+  blocks.row_ptr.reserve(gso.num_nodes() + 1);
+  blocks.col.reserve(nonzeros);
+  blocks.vectors.reserve(nonzeros);
+  blocks.vectors_transposed.reserve(nonzeros);
   for (std::int64_t g = 0; g < gso.num_graphs(); ++g) {
-    decompose_block(gso.view<double>(), gso.graph_ptr()[g], gso.graph_ptr()[g + 1], *basis);
+    decompose_block(gso.view<double>(), gso.graph_ptr()[g], gso.graph_ptr()[g + 1], blocks);
   }
-  basis->vectors_float.assign(basis->vectors.begin(), basis->vectors.end());
-  basis->vectors_transposed_float.assign(basis->vectors_transposed.begin(),
-                                         basis->vectors_transposed.end());
+  auto basis = std::make_unique<EigenBasis>();
+  basis->vectors_float = rounded(blocks.vectors);
+  basis->vectors_transposed_float = rounded(blocks.vectors_transposed);
+  basis->eigenvalues = std::move(blocks.eigenvalues);
+  basis->row_ptr = std::move(blocks.row_ptr);
+  basis->col = std::move(blocks.col);
+  basis->vectors = std::move(blocks.vectors);
+  basis->vectors_transposed = std::move(blocks.vectors_transposed);
   return basis;
 }
 
@@ -88,7 +107,11 @@ template kernels::CsrView<double> EigenBasis::view<double>() const;
 template kernels::CsrView<float> EigenBasis::transpose_view<float>() const;
 template kernels::CsrView<double> EigenBasis::transpose_view<double>() const;
 
+EigenCache& eigen_cache(const Gso& gso) { return gso.data_->eigen; }
+
 const EigenBasis& eigen_basis(const Gso& gso) {
+  EigenCache& cache = eigen_cache(gso);
+  if (cache.is_given) return *cache.basis;
   if (!gso.is_symmetric()) {
     throw std::invalid_argument(
         fmt::format("eigen_basis: expected a symmetric operator, got a {} operator that differs "
@@ -102,11 +125,18 @@ const EigenBasis& eigen_basis(const Gso& gso) {
         fmt::format("eigen_basis: expected graphs of at most {} nodes, got graph {} with {}",
                     kMaxEigenBlock, g, size));
   }
-  std::call_once(gso.data_->eigen_once, [&] { gso.data_->eigen_basis = make_eigen_basis(gso); });
-  return *gso.data_->eigen_basis;
+  std::call_once(cache.once, [&] { cache.basis = make_eigen_basis(gso); });
+  return *cache.basis;
+}
+
+void give_eigen_basis(const Gso& gso, EigenBasis basis) {
+  EigenCache& cache = eigen_cache(gso);
+  cache.basis = std::make_unique<const EigenBasis>(std::move(basis));
+  cache.is_given = true;
 }
 
 std::int64_t eigen_basis_nonzeros(const Gso& gso) {
+  if (eigen_cache(gso).is_given) return std::ssize(eigen_cache(gso).basis->col);
   std::int64_t sum = 0;
   for (std::int64_t g = 0; g < gso.num_graphs(); ++g) {
     const std::int64_t size = gso.graph_ptr()[g + 1] - gso.graph_ptr()[g];

@@ -14,8 +14,8 @@
 
 namespace mpssm::graph {
 
-struct EigenBasis;  // spectrum.h
-struct OrderCache;  // gso_data.h
+struct EigenCache;  // gso_data.h
+struct OrderCache;
 
 enum class GsoKind {
   kSymNormalized,         ///< D^-1/2 (M + loops) D^-1/2, the paper's operator
@@ -115,7 +115,7 @@ class Gso {
  private:
   struct Data;
   explicit Gso(std::shared_ptr<const Data> data);
-  friend const EigenBasis& eigen_basis(const Gso& gso);
+  friend EigenCache& eigen_cache(const Gso& gso);
   friend OrderCache& order_cache(const Gso& gso);
   std::shared_ptr<const Data> data_;
 };

@@ -14,6 +14,14 @@
 
 namespace mpssm::graph {
 
+/// What eigen_basis.cpp found out about an operator at its first call.
+struct EigenCache {
+  std::once_flag once;
+  std::unique_ptr<const EigenBasis> basis;
+  bool is_given = false;  ///< give_eigen_basis() was there first
+};
+EigenCache& eigen_cache(const Gso& gso);
+
 /// What order.cpp found out about an operator, each at its first call.
 struct OrderCache {
   template <typename T>
@@ -28,6 +36,7 @@ struct OrderCache {
   NodeOrder order;
   std::tuple<Rows<float>, Rows<double>> rows;
 };
+OrderCache& order_cache(const Gso& gso);
 
 struct Gso::Data {
   Csr rows;
@@ -40,9 +49,7 @@ struct Gso::Data {
   GsoArrays arrays = {.row_ptr = rows.row_ptr, .graph_ptr = graph_ptr};
   GsoKind kind = GsoKind::kCustom;
 
-  // Filled by eigen_basis() at its first call.
-  mutable std::once_flag eigen_once;
-  mutable std::unique_ptr<const EigenBasis> eigen_basis;
+  mutable EigenCache eigen;
   mutable OrderCache order;
 };
 

@@ -48,13 +48,9 @@ std::vector<std::int32_t> breadth_first(const Gso& gso, const std::vector<std::i
 }
 
 NodeOrder order_of(std::vector<std::int32_t> nodes) {
-  NodeOrder order;
-  order.place.resize(nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    order.place[nodes[i]] = static_cast<std::int32_t>(i);
-  }
-  order.node = std::move(nodes);
-  return order;
+  std::vector<std::int32_t> place(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) place[nodes[i]] = static_cast<std::int32_t>(i);
+  return {std::move(nodes), std::move(place)};
 }
 
 /// The first search, from anywhere; its ends are far out and where the second one begins.
@@ -95,22 +91,24 @@ double find_entries_brought_near(const Gso& gso) {
 template <typename T>
 OrderedRows<T> reorder(const NodeOrder& order, const kernels::CsrView<T>& a, bool with_pattern,
                        bool with_values) {
-  OrderedRows<T> result;
+  std::vector<std::int64_t> row_ptr;
+  std::vector<std::int32_t> col;
+  std::vector<T> value;
   const std::size_t nonzeros = static_cast<std::size_t>(a.row_ptr[a.num_rows]);
   if (with_pattern) {
-    result.row_ptr.reserve(order.node.size() + 1);
-    result.row_ptr.push_back(0);
-    result.col.reserve(nonzeros);
+    row_ptr.reserve(order.node.size() + 1);
+    row_ptr.push_back(0);
+    col.reserve(nonzeros);
   }
-  if (with_values) result.value.reserve(nonzeros);
+  if (with_values) value.reserve(nonzeros);
   for (const std::int32_t node : order.node) {
     for (std::int64_t e = a.row_ptr[node]; e < a.row_ptr[node + 1]; ++e) {
-      if (with_pattern) result.col.push_back(order.place[a.col[e]]);
-      if (with_values) result.value.push_back(a.value[e]);
+      if (with_pattern) col.push_back(order.place[a.col[e]]);
+      if (with_values) value.push_back(a.value[e]);
     }
-    if (with_pattern) result.row_ptr.push_back(std::ssize(result.col));
+    if (with_pattern) row_ptr.push_back(std::ssize(col));
   }
-  return result;
+  return {std::move(row_ptr), std::move(col), std::move(value)};
 }
 
 template <typename T>
@@ -172,6 +170,16 @@ const OrderedGso<T>& ordered_gso(const Gso& gso) {
   return cache.ordered;
 }
 
+template <typename T>
+void give_order(const Gso& gso, double entries_brought_near, NodeOrder order, OrderedGso<T> rows) {
+  OrderCache& cache = order_cache(gso);
+  auto& of_type = std::get<OrderCache::Rows<T>>(cache.rows);
+  cache.is_worth_looking = true;
+  std::call_once(cache.gain_once, [&] { cache.gain = entries_brought_near; });
+  std::call_once(cache.order_once, [&] { cache.order = std::move(order); });
+  std::call_once(of_type.once, [&] { of_type.ordered = std::move(rows); });
+}
+
 std::int64_t ordered_bytes(const Gso& gso, std::int64_t element_size) {
   const bool own_pattern = gso.view<float>().col != gso.transpose_view<float>().col;
   const bool own_values = !gso.is_symmetric();
@@ -184,5 +192,7 @@ template struct OrderedGso<float>;
 template struct OrderedGso<double>;
 template const OrderedGso<float>& ordered_gso<float>(const Gso&);
 template const OrderedGso<double>& ordered_gso<double>(const Gso&);
+template void give_order<float>(const Gso&, double, NodeOrder, OrderedGso<float>);
+template void give_order<double>(const Gso&, double, NodeOrder, OrderedGso<double>);
 
 }  // namespace mpssm::graph

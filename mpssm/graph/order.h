@@ -4,17 +4,17 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "mpssm/graph/gso.h"
+#include "mpssm/graph/kept_array.h"
 
 namespace mpssm::graph {
 
 /// A breadth-first order from a node far out, as Cuthill and McKee's without its sorting by degree:
 /// the neighbours of a node are at most two levels of the search away.
 struct NodeOrder {
-  std::vector<std::int32_t> node;   ///< [N]: the node at each place
-  std::vector<std::int32_t> place;  ///< [N]: the place of each node
+  KeptArray<std::int32_t> node;   ///< [N]: the node at each place
+  KeptArray<std::int32_t> place;  ///< [N]: the place of each node
 };
 
 /// Computed at the first call and kept in the operator (thread-safe). Cost: two breadth-first
@@ -30,16 +30,16 @@ double near_share(const Gso& gso, const NodeOrder* order = nullptr);
 
 /// Entries per node that node_order() brings near, on average; found out once per operator (with
 /// one search only where that says enough) and kept. Zero for operators that fit the cache, and for
-/// borrowed ones (Gso::borrow), which would have to find out at every call.
+/// borrowed ones (Gso::borrow), which would have to find out at every call, unless give_order().
 double entries_brought_near(const Gso& gso);
 
 /// The operator with its rows and columns in node_order(). A row's entries stay in the order they
 /// had, so that sums over them keep their bits.
 template <typename T>
 struct OrderedRows {
-  std::vector<std::int64_t> row_ptr;
-  std::vector<std::int32_t> col;
-  std::vector<T> value;
+  KeptArray<std::int64_t> row_ptr;
+  KeptArray<std::int32_t> col;
+  KeptArray<T> value;
 };
 template <typename T>
 struct OrderedGso {
@@ -54,6 +54,11 @@ struct OrderedGso {
 /// Made at the first call for T (float or double) and kept in the operator (thread-safe).
 template <typename T>
 const OrderedGso<T>& ordered_gso(const Gso& gso);
+
+/// Gives a borrowed operator (Gso::borrow) what was found out about its owner, before anybody else
+/// sees it: entries_brought_near(), node_order() and ordered_gso<T>().
+template <typename T>
+void give_order(const Gso& gso, double entries_brought_near, NodeOrder order, OrderedGso<T> rows);
 
 /// Bytes that an order and the operator in it take, if they are made.
 std::int64_t ordered_bytes(const Gso& gso, std::int64_t element_size);

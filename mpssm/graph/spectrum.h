@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "mpssm/graph/gso.h"
+#include "mpssm/graph/kept_array.h"
 
 namespace mpssm::graph {
 
@@ -33,13 +33,13 @@ double spectral_radius(const Gso& gso, double tolerance = 1e-10);
 /// held as CSR matrices with dense blocks and one shared pattern, so that a change of basis is a
 /// sparse product.
 struct EigenBasis {
-  std::vector<double> eigenvalues;  ///< [N], ascending inside each block
-  std::vector<std::int64_t> row_ptr;
-  std::vector<std::int32_t> col;
-  std::vector<double> vectors;             ///< P: row = node, column = mode
-  std::vector<double> vectors_transposed;  ///< P': row = mode, column = node
-  std::vector<float> vectors_float;
-  std::vector<float> vectors_transposed_float;
+  KeptArray<double> eigenvalues;  ///< [N], ascending inside each block
+  KeptArray<std::int64_t> row_ptr;
+  KeptArray<std::int32_t> col;
+  KeptArray<double> vectors;             ///< P: row = node, column = mode
+  KeptArray<double> vectors_transposed;  ///< P': row = mode, column = node
+  KeptArray<float> vectors_float;
+  KeptArray<float> vectors_transposed_float;
 
   template <typename T>
   kernels::CsrView<T> view() const;  ///< P
@@ -53,6 +53,10 @@ inline constexpr std::int64_t kMaxEigenBlock = 4096;
 /// Computed at the first call and kept in the operator (thread-safe). Throws std::invalid_argument
 /// if the operator is not symmetric or a part has more than kMaxEigenBlock nodes.
 const EigenBasis& eigen_basis(const Gso& gso);
+
+/// Gives a borrowed operator (Gso::borrow) the basis that was computed for its owner, before
+/// anybody else sees it. Vectors of a precision that nobody asks for may be missing.
+void give_eigen_basis(const Gso& gso, EigenBasis basis);
 
 /// Nonzeros of the eigenbasis, sum over parts of n_g^2: what one change of basis costs per channel.
 std::int64_t eigen_basis_nonzeros(const Gso& gso);

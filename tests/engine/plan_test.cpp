@@ -89,6 +89,18 @@ TEST(Planner, DoesNotDependOnWhatWasCalledBefore) {
   EXPECT_EQ(choose_plan(gso, query), before);
 }
 
+TEST(Planner, TakesABasisThatIsThereForNothing) {
+  const graph::Gso gso = small();
+  PlanQuery query{.num_steps = 17, .channels = 32, .diagonal = true};
+  query.operator_calls = std::int64_t{1}
+                         << 40;  // what a decomposition costs is then shared by many
+  const double shared = plan_cost(Plan::kSpectral, gso, query);
+  query.operator_calls = 1;
+  EXPECT_GT(plan_cost(Plan::kSpectral, gso, query), 1.01 * shared);
+  query.has_basis = true;
+  EXPECT_NEAR(plan_cost(Plan::kSpectral, gso, query), shared, 1e-6 * shared);
+}
+
 TEST(Planner, NeverPicksAPlanThatCannotRun) {
   const auto directed = graph::make_gso(graph::Graph::from_edges(
       {.num_nodes = 3, .src = {0, 1}, .dst = {1, 2}}, graph::Direction::kDirected));

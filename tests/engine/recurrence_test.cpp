@@ -332,7 +332,7 @@ TEST(EngineRecurrence, GivesTheSameBitsInAnyOrderOfItsNodes) {
   const graph::Graph graph = graph::make_random_connected(30, 50, 5);
   const graph::Gso walk = graph::make_gso(graph, {.kind = graph::GsoKind::kRandomWalk});
   for (const graph::Gso& gso : {directed(), undirected(), walk}) {
-    const std::vector<std::int32_t>& nodes = graph::node_order(gso).node;
+    const auto& nodes = graph::node_order(gso).node;
     ASSERT_FALSE(std::is_sorted(nodes.begin(), nodes.end()));
     for (const Plan plan : {Plan::kDiagonal, Plan::kDoubling}) {
       for (const std::int64_t channels : {2, 18, 64}) {

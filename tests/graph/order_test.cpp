@@ -126,6 +126,19 @@ TEST(EntriesBroughtNear, AreThoseOfLargeGraphsWithHiddenLocality) {
   EXPECT_EQ(entries_brought_near(make_gso(shuffled(grid_edges(100)))), 0.0);  // fits the cache
 }
 
+TEST(OrderedGso, OfABorrowedOperatorIsTheOneItWasGiven) {
+  const Gso owner = make_gso(shuffled(grid_edges(6)));
+  const NodeOrder& order = node_order(owner);
+  const OrderedRows<float>& rows = ordered_gso<float>(owner).rows;
+  const Gso borrowed = Gso::borrow(owner.arrays());
+  EXPECT_EQ(entries_brought_near(borrowed), 0.0);
+  give_order<float>(borrowed, 2.5, {std::span(order.node), std::span(order.place)},
+                    {{std::span(rows.row_ptr), std::span(rows.col), std::span(rows.value)}, {}});
+  EXPECT_EQ(entries_brought_near(borrowed), 2.5);
+  EXPECT_EQ(node_order(borrowed).place.data(), order.place.data());
+  EXPECT_EQ(ordered_gso<float>(borrowed).transpose_view().col, rows.col.data());
+}
+
 TEST(OrderedGso, IsMadeOnceForAllThreads) {
   const Gso gso = make_gso(shuffled(grid_edges(60)));
   std::vector<const void*> made(4);

@@ -62,6 +62,11 @@ Gso adjacency(const EdgeList& edges) {
   return make_gso(Graph::from_edges(edges, Direction::kDirected), {.kind = GsoKind::kAdjacency});
 }
 
+std::vector<double> eigenvalues(const Gso& gso) {
+  const auto& values = eigen_basis(gso).eigenvalues;
+  return {values.begin(), values.end()};
+}
+
 // T2: the spectrum lies in [-1 + 2 / (d_max + 1), 1], and 1 has one eigenvector per component.
 TEST(Spectrum, OfTheDefaultOperatorObeysTheTheory) {
   for (const Graph& graph : sample_spectra()) {
@@ -90,7 +95,7 @@ TEST(Spectrum, ExtremesAreThoseOfTheEigenbasis) {
   for (const Graph& graph : sample_spectra()) {
     for (const GsoKind kind : {GsoKind::kSymNormalized, GsoKind::kAdjacency, GsoKind::kLaplacian}) {
       const Gso gso = make_gso(graph, {.kind = kind});
-      std::vector<double> values = eigen_basis(gso).eigenvalues;
+      std::vector<double> values = eigenvalues(gso);
       std::ranges::sort(values);
       const SpectrumExtremes found = spectrum_extremes(gso);
       EXPECT_TRUE(found.converged);
@@ -110,7 +115,7 @@ TEST(Spectrum, LanczosAgreesWithTheFullDecomposition) {
   const Graph er = make_erdos_renyi(450, 0.02, 3);
   for (const GsoKind kind : {GsoKind::kSymNormalized, GsoKind::kAdjacency, GsoKind::kLaplacian}) {
     const Gso gso = make_gso(er, {.kind = kind});
-    std::vector<double> values = eigen_basis(gso).eigenvalues;
+    std::vector<double> values = eigenvalues(gso);
     const double scale = std::max(1.0, values.back());
     const SpectrumExtremes found = spectrum_extremes(gso);
     EXPECT_TRUE(found.converged);
@@ -384,6 +389,21 @@ TEST(EigenBasis, IsComputedOnceForAllCopiesAndThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const EigenBasis* basis : found) EXPECT_EQ(basis, &eigen_basis(gso));
+}
+
+TEST(EigenBasis, OfABorrowedOperatorIsTheOneItWasGiven) {
+  const Gso owner = make_gso(make_ladder(4));
+  const EigenBasis& basis = eigen_basis(owner);
+  const Gso borrowed = Gso::borrow(owner.arrays());
+  EigenBasis given;
+  given.eigenvalues = std::span(basis.eigenvalues);
+  given.row_ptr = std::span(basis.row_ptr);
+  given.col = std::span(basis.col);
+  given.vectors_float = std::span(basis.vectors_float);
+  give_eigen_basis(borrowed, std::move(given));
+  EXPECT_EQ(eigen_basis(borrowed).view<float>().value, basis.view<float>().value);
+  EXPECT_EQ(eigen_basis(borrowed).eigenvalues.data(), basis.eigenvalues.data());
+  EXPECT_EQ(eigen_basis_nonzeros(borrowed), eigen_basis_nonzeros(owner));
 }
 
 TEST(EigenBasis, RefusesLargeGraphs) {
