@@ -44,6 +44,9 @@ gso_from_edges = _function("gso_from_edges", _I64, _I64, _POINTER, _POINTER, _PO
                            _I64, _I64, _POINTER, _POINTER)
 gso_from_csr = _function("gso_from_csr", _I64, _I64, _POINTER, _POINTER, _POINTER, _I64, _POINTER,
                          _POINTER)
+gso_order = _function("gso_order", _POINTER, _POINTER)
+gso_order_copy = _function("gso_order_copy", _POINTER, _I64, *[_POINTER] * 8)
+gso_basis = _function("gso_basis", _POINTER, _POINTER)
 spmm = _function("spmm", _TEXT, _I64, _I64, _I64, _POINTER, _POINTER)
 recurrence_plan = _function("recurrence_plan", _TEXT, _TEXT, _TEXT, _POINTER)
 recurrence_forward = _function("recurrence_forward", _TEXT, _TEXT)
@@ -69,12 +72,15 @@ gso_sizes.restype = None
 gso_copy = _library.mpssm_gso_copy
 gso_copy.argtypes = (_POINTER,) * 8
 gso_copy.restype = None
+gso_basis_copy = _library.mpssm_gso_basis_copy
+gso_basis_copy.argtypes = (_POINTER,) * 6
+gso_basis_copy.restype = None
 gso_free = _library.mpssm_gso_free
 gso_free.argtypes = (_POINTER,)
 gso_free.restype = None
 
 #: An operator as a call reads it: GsoArguments in python/native/gso.h.
-pack_gso = struct.Struct("11q").pack
+pack_gso = struct.Struct("26q").pack
 #: RecurrenceArguments in python/native/recurrence.cpp.
 pack_recurrence = struct.Struct("19q").pack
 #: NormLinearArguments and FeedForwardArguments in python/native/feed_forward.cpp.

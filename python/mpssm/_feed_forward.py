@@ -42,8 +42,7 @@ def _norm_linear_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.save_for_backward(*inputs)
 
 
-def _norm_linear_backward(ctx: Any, grad: Tensor) -> Any:
-    needs = ctx.needs_input_grad
+def _norm_linear_backward(ctx: Any, needs: Any, grad: Tensor) -> Any:
     grads = norm_linear_backward(grad, *ctx.saved_tensors, needs[0])
     return tuple(g if needed else None for g, needed in zip(grads, needs))
 
@@ -124,16 +123,14 @@ def _feed_forward_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.setting, ctx.keeps = inputs[10:13], inputs[13]
 
 
-def _feed_forward_backward(ctx: Any, grad: Tensor, _: Any) -> Any:
-    needs = ctx.needs_input_grad
+def _feed_forward_backward(ctx: Any, needs: Any, grad: Tensor, _: Any) -> Any:
     grads: Any = [None] * 7
     if any(needs[:7]):
         if not ctx.keeps:
             raise RuntimeError("mpssm_engine.feed_forward: a gradient is asked for of a call without "
                                "`keeps`")
         grads = feed_forward_backward(grad, *ctx.saved_tensors, *ctx.setting, needs[0])
-    return (*[g if needed else None for g, needed in zip(grads, needs)], grad if needs[7] else None,
-            *[None] * 6)
+    return (*[g if needed else None for g, needed in zip(grads, needs)], grad if needs[7] else None)
 
 
 feed_forward = define(

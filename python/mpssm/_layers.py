@@ -46,11 +46,10 @@ def _linear_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.transposed = inputs[3]
 
 
-def _linear_backward(ctx: Any, grad: Tensor) -> Any:
+def _linear_backward(ctx: Any, needs: Any, grad: Tensor) -> Any:
     x, w = ctx.saved_tensors
-    needs = ctx.needs_input_grad[:3]
     grads = linear_backward(grad, x, w, ctx.transposed, *needs)
-    return (*[g if needed else None for g, needed in zip(grads, needs)], None)
+    return tuple(g if needed else None for g, needed in zip(grads, needs))
 
 
 linear = define("linear(Tensor x, Tensor w, Tensor? bias, bool transposed) -> Tensor",
@@ -111,8 +110,8 @@ def _layer_norm_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.save_for_backward(inputs[0], inputs[1], mean, inverse)
 
 
-def _layer_norm_backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
-    return (*layer_norm_backward(grad, *ctx.saved_tensors), None)
+def _layer_norm_backward(ctx: Any, needs: Any, grad: Tensor, *_: Any) -> Any:
+    return layer_norm_backward(grad, *ctx.saved_tensors)
 
 
 layer_norm = define(
@@ -157,8 +156,8 @@ def _gelu_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.save_for_backward(inputs[0])
 
 
-def _gelu_backward(ctx: Any, grad: Tensor) -> Tensor:
-    return gelu_backward(grad, *ctx.saved_tensors)
+def _gelu_backward(ctx: Any, needs: Any, grad: Tensor) -> Any:
+    return (gelu_backward(grad, *ctx.saved_tensors),)
 
 
 gelu = define("gelu(Tensor x) -> Tensor", _gelu_kernel, _like, _gelu_setup, _gelu_backward,
@@ -192,8 +191,8 @@ def _dropout_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.probability = inputs[2]
 
 
-def _dropout_backward(ctx: Any, grad: Tensor) -> Any:
-    return dropout(grad, *ctx.saved_tensors, ctx.probability), None, None
+def _dropout_backward(ctx: Any, needs: Any, grad: Tensor) -> Any:
+    return (dropout(grad, *ctx.saved_tensors, ctx.probability),)
 
 
 dropout = define("dropout(Tensor x, Tensor seed, float probability) -> Tensor", _dropout_kernel,
@@ -223,8 +222,8 @@ def _pool_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.pooling = inputs[2]
 
 
-def _pool_backward(ctx: Any, grad: Tensor) -> Any:
-    return None, pool_backward(*ctx.saved_tensors, grad, ctx.pooling), None
+def _pool_backward(ctx: Any, needs: Any, grad: Tensor) -> Any:
+    return (pool_backward(*ctx.saved_tensors, grad, ctx.pooling),)
 
 
 pool = define("pool(Tensor graph_ptr, Tensor x, int pooling) -> Tensor", _pool_kernel,

@@ -9,7 +9,7 @@ as much as a small call.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -22,6 +22,8 @@ _PLAIN = (Tensor, torch.nn.Parameter)
 #: The arguments that stand for an operator A: ``Gso.arrays``.
 GSO = ("Tensor row_ptr, Tensor col, Tensor value, Tensor transposed_row_ptr, "
        "Tensor transposed_col, Tensor transposed_value, Tensor graph_ptr")
+#: What was found out about it: ``Gso.order_arrays``, ``Gso.basis_arrays``; often nothing.
+FOUND_OUT = "Tensor[] order, Tensor[] basis"
 
 
 def _is_plain(tensor: Tensor) -> bool:
@@ -45,23 +47,28 @@ def _no_second_derivative(ctx: Any, *grads: Any) -> Any:
         "mpssm: the engine gives first derivatives only (create_graph); use plan='reference'")
 
 
+def _blank(inputs: Sequence[Any]) -> List[Any]:
+    """No gradient for any of these, in the structure they have."""
+    return [[None] * len(value) if isinstance(value, (list, tuple)) else None for value in inputs]
+
+
 def define(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any],
            setup: Optional[Callable[..., None]] = None,
            backward: Optional[Callable[..., Any]] = None,
            main: int = 0, differentiable: Tuple[int, ...] = ()) -> Callable[..., Any]:
-    """Registers an operator and returns what to call. ``setup(ctx, inputs, output)`` and
-    ``backward(ctx, *grads)`` as in torch.autograd.Function; without them the operator refuses to be
-    differentiated. ``main`` is the place of the argument that decides how a call goes,
-    ``differentiable`` are the places of those that may require a gradient."""
+    """Registers an operator and returns what to call. ``main`` is the place of the argument that
+    decides how a call goes, ``differentiable`` are the places of those that may require a gradient.
+    ``setup(ctx, inputs, output)`` as in torch.autograd.Function; ``backward(ctx, needs, *grads)`` gives
+    the gradients of the differentiable ones, ``needs`` says which of them are asked for. Without
+    these two the operator refuses to be differentiated."""
     name = schema.partition("(")[0]
     _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
     _library.impl(name, kernel, "CPU")
     qualified = f"{NAMESPACE}::{name}"
     torch.library.register_fake(qualified, fake, lib=_library)
-    torch.library.register_autograd(qualified, backward or _no_second_derivative,
-                                    setup_context=setup, lib=_library)
     dispatched = getattr(getattr(torch.ops, NAMESPACE), name).default
     if backward is None or setup is None:
+        torch.library.register_autograd(qualified, _no_second_derivative, lib=_library)
 
         def call_once(*args: Any) -> Any:
             # Grad mode is on in a backward pass if and only if that is recorded, too.
@@ -71,13 +78,32 @@ def define(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any],
 
         return call_once
 
-    def forward(ctx: Any, *args: Any) -> Any:
+    def setup_traced(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.blank = _blank(inputs)
+        setup(ctx, inputs, output)
+
+    def backward_traced(ctx: Any, *grads: Any) -> Any:
+        needs = tuple(ctx.needs_input_grad[place] for place in differentiable)
+        result = list(ctx.blank)
+        for place, grad in zip(differentiable, backward(ctx, needs, *grads)):
+            result[place] = grad
+        return tuple(result)
+
+    torch.library.register_autograd(qualified, backward_traced, setup_context=setup_traced,
+                                    lib=_library)
+
+    # An autograd function takes its time for every argument it is given one by one: those that
+    # cannot have a gradient come as one.
+    def forward(ctx: Any, args: Tuple[Any, ...], *_: Any) -> Any:
         output = kernel(*args)
         setup(ctx, args, output)
         return output
 
-    function: Any = type(name, (torch.autograd.Function,),
-                         {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    def backward_eager(ctx: Any, *grads: Any) -> Any:
+        return (None, *backward(ctx, ctx.needs_input_grad[1:], *grads))
+
+    function: Any = type(name, (torch.autograd.Function,), {
+        "forward": staticmethod(forward), "backward": staticmethod(backward_eager)})
 
     def call(*args: Any) -> Any:
         if not _is_plain(args[main]):
@@ -85,7 +111,7 @@ def define(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any],
         if torch.is_grad_enabled():
             for place in differentiable:
                 if args[place] is not None and args[place].requires_grad:
-                    return function.apply(*args)
+                    return function.apply(args, *[args[i] for i in differentiable])
         return kernel(*args)
 
     return call

@@ -5,24 +5,28 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from typing import Any, Optional, Tuple
+from typing import Any, Sequence, Tuple
 
 import torch
 from torch import Tensor
 
 from mpssm import _engine
-from mpssm._operators import GSO, contiguous, define, pointer
+from mpssm._operators import FOUND_OUT, GSO, contiguous, define, pointer
 
 _ARRAYS = 7  # tensors that stand for A
+_NO_ORDER, _NO_BASIS = (0,) * 9, (0,) * 6
 
 
-def _packed(arrays: Tuple[Tensor, ...]) -> bytes:
+def _packed(arrays: Sequence[Tensor], order: Sequence[Tensor] = (),
+            basis: Sequence[Tensor] = ()) -> bytes:
     """GsoArguments of the library; memory stays with the tensors."""
     row_ptr, col, value, t_row_ptr, t_col, t_value, graph_ptr = arrays
-    return _engine.pack_gso(value.dtype == torch.float64, row_ptr.shape[0] - 1, col.shape[0],
-                            graph_ptr.shape[0] - 1, row_ptr.data_ptr(), col.data_ptr(),
-                            value.data_ptr(), t_row_ptr.data_ptr(), t_col.data_ptr(),
-                            t_value.data_ptr(), graph_ptr.data_ptr())
+    return _engine.pack_gso(
+        value.dtype == torch.float64, row_ptr.shape[0] - 1, col.shape[0], graph_ptr.shape[0] - 1,
+        row_ptr.data_ptr(), col.data_ptr(), value.data_ptr(), t_row_ptr.data_ptr(), t_col.data_ptr(),
+        t_value.data_ptr(), graph_ptr.data_ptr(),
+        *([tensor.data_ptr() for tensor in order] if order else _NO_ORDER),
+        *([basis[2].shape[0], *[tensor.data_ptr() for tensor in basis]] if basis else _NO_BASIS))
 
 
 # ---- spmm -----------------------------------------------------------------------------------
@@ -48,9 +52,9 @@ def _spmm_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.transposed = inputs[8]
 
 
-def _spmm_backward(ctx: Any, grad: Tensor) -> Any:
+def _spmm_backward(ctx: Any, needs: Any, grad: Tensor) -> Any:
     # Again an spmm, so any order of derivative follows.
-    return (*[None] * _ARRAYS, spmm(*ctx.saved_tensors, grad, not ctx.transposed), None)
+    return (spmm(*ctx.saved_tensors, grad, not ctx.transposed),)
 
 
 spmm = define(f"spmm({GSO}, Tensor x, bool transposed) -> Tensor", _spmm_kernel, _spmm_fake,
@@ -64,11 +68,11 @@ _READS_INPUT, _READS_INITIAL, _READS_OUTPUT = 1, 2, 4
 
 
 @functools.lru_cache(maxsize=4096)
-def _resolve(plan: str, is_double: bool, nodes: int, nonzeros: int, batch: int, steps: int,
-             channels: int, temporal: bool, diagonal: bool, all_outputs: bool, has_initial: bool,
-             wanted: int) -> Tuple[int, int, int]:
+def _resolve(plan: str, is_double: bool, nodes: int, nonzeros: int, basis: int, batch: int,
+             steps: int, channels: int, temporal: bool, diagonal: bool, all_outputs: bool,
+             has_initial: bool, wanted: int) -> Tuple[int, int, int]:
     """Number of the plan, numbers that it saves, bits of what its backward pass reads."""
-    gso = _engine.pack_gso(is_double, nodes, nonzeros, 1, 0, 0, 0, 0, 0, 0, 0)
+    gso = _engine.pack_gso(is_double, nodes, nonzeros, 1, *[0] * 16, basis, *[0] * 5)
     call = _engine.pack_recurrence(0, batch, steps, channels, temporal, diagonal, all_outputs,
                                    has_initial, wanted, 0, *[0] * 9)
     result = (ctypes.c_int64 * 3)()
@@ -76,106 +80,108 @@ def _resolve(plan: str, is_double: bool, nodes: int, nonzeros: int, batch: int, 
     return result[0], result[1], result[2]
 
 
-def _resolved(args: Any) -> Tuple[int, int, int]:
-    """Shapes are taken as they are: a traced call is one for these shapes."""
-    row_ptr, col = args[0], args[1]
-    u, _, initial, steps, temporal, diagonal, all_outputs, plan, wanted = args[_ARRAYS:]
-    nodes, channels = int(row_ptr.shape[0]) - 1, int(u.shape[-1])
-    batch = int(u.numel()) // (nodes * channels * (int(steps) if temporal else 1))
-    return _resolve(plan, u.dtype == torch.float64, nodes, int(col.shape[0]), batch, int(steps),
-                    channels, temporal, diagonal, all_outputs, initial is not None, wanted)
+def _resolved(args: Any) -> Tuple[int, Tuple[int, int, int]]:
+    """Copies in the batch, and _resolve(). Shapes are taken as they are: a traced call is one for
+    these shapes."""
+    basis, u, _, initial, steps, temporal, diagonal, all_outputs, plan, wanted = args[8:]
+    shape = u.shape
+    nodes, channels, steps = int(shape[-2]), int(shape[-1]), int(steps)
+    batch = int(u.numel()) // (nodes * channels * (steps if temporal else 1))
+    return batch, _resolve(plan, u.dtype == torch.float64, nodes, int(args[1].shape[0]),
+                           int(basis[2].shape[0]) if basis else 0, batch, steps, channels, temporal,
+                           diagonal, all_outputs, initial is not None, wanted)
 
 
 def _state_shape(x: Tensor, has_steps: bool) -> Tuple[int, ...]:
     """[..., N, C] of x, which is [..., T, N, C] if it has steps."""
-    return (*x.shape[:-3], *x.shape[-2:]) if has_steps else tuple(x.shape)
+    return (*x.shape[:-3], *x.shape[-2:]) if has_steps else x.shape
 
 
 def _with_steps(state: Tuple[int, ...], steps: int) -> Tuple[int, ...]:
     return (*state[:-2], steps, *state[-2:])
 
 
-def _output_shape(args: Any) -> Tuple[int, ...]:
-    u, steps, temporal, all_outputs = args[7], args[10], args[11], args[13]
-    state = _state_shape(u, temporal)
-    return _with_steps(state, steps) if all_outputs else state
+def _output_shape(u: Tensor, steps: int, temporal: bool, all_outputs: bool) -> Tuple[int, ...]:
+    if temporal == all_outputs:
+        return u.shape
+    return _with_steps(u.shape, steps) if all_outputs else _state_shape(u, True)
 
 
 def _recurrence_kernel(*args: Any) -> Tuple[Tensor, Tensor]:
-    u, w, initial, steps, temporal, diagonal, all_outputs, _, wanted = args[_ARRAYS:]
-    plan, saves, _ = _resolved(args)
-    u, w = u.contiguous(), w.contiguous()
-    initial = contiguous(initial)
-    output = u.new_empty(_output_shape(args))
+    u, w, initial, steps, temporal, diagonal, all_outputs, _, wanted = args[9:]
+    batch, (plan, saves, _) = _resolved(args)
+    u, w, initial = u.contiguous(), w.contiguous(), contiguous(initial)
+    output = u.new_empty(_output_shape(u, steps, temporal, all_outputs))
     saved = u.new_empty(saves)
-    batch = output.numel() // (u.shape[-2] * u.shape[-1] * (steps if all_outputs else 1))
     _engine.recurrence_forward(
-        _packed(args[:_ARRAYS]),
-        _engine.pack_recurrence(plan, batch, steps, u.shape[-1], temporal, diagonal,
-                                all_outputs, initial is not None, wanted, saves, u.data_ptr(),
-                                w.data_ptr(), pointer(initial), output.data_ptr(),
-                                saved.data_ptr(), 0, 0, 0, 0))
+        _packed(args[:_ARRAYS], args[7], args[8]),
+        _engine.pack_recurrence(plan, batch, steps, u.shape[-1], temporal, diagonal, all_outputs,
+                                initial is not None, wanted, saves, u.data_ptr(), w.data_ptr(),
+                                pointer(initial), output.data_ptr(), saved.data_ptr(), 0, 0, 0, 0))
     return output, saved
 
 
 def _recurrence_fake(*args: Any) -> Tuple[Tensor, Tensor]:
-    u = args[7]
-    return u.new_empty(_output_shape(args)), u.new_empty(_resolved(args)[1])
+    u, _, _, steps, temporal, _, all_outputs = args[9:16]
+    return (u.new_empty(_output_shape(u, steps, temporal, all_outputs)),
+            u.new_empty(_resolved(args)[1][1]))
 
 
 def _recurrence_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    u, w, initial = inputs[7:10]
+    order, basis, u, w, initial = inputs[7:12]
     result, saved = output
-    plan, _, reads = _resolved(inputs)
+    plan, _, reads = _resolved(inputs)[1]
     ctx.mark_non_differentiable(saved)
     ctx.save_for_backward(*inputs[:_ARRAYS], w, u if reads & _READS_INPUT else None,
                           initial if reads & _READS_INITIAL else None,
-                          result if reads & _READS_OUTPUT else None, saved)
-    ctx.call = (plan, inputs[10], inputs[11], inputs[12], inputs[13], initial is not None)
-    ctx.wanted = inputs[15]
+                          result if reads & _READS_OUTPUT else None, saved, *order, *basis)
+    ctx.num_order = len(order)
+    ctx.call = (plan, *inputs[12:16], initial is not None)
+    ctx.wanted = inputs[17]
 
 
-def _recurrence_backward(ctx: Any, grad: Tensor, _: Any) -> Any:
-    needs = ctx.needs_input_grad
-    wanted = (WANT_INPUT * needs[7]) | (WANT_W * needs[8]) | (WANT_INITIAL * needs[9])
+def _recurrence_backward(ctx: Any, needs: Any, grad: Tensor, _: Any) -> Any:
+    needs_u, needs_w, needs_initial = needs
+    wanted = (WANT_INPUT * needs_u) | (WANT_W * needs_w) | (WANT_INITIAL * needs_initial)
     if wanted & ~ctx.wanted:
         raise RuntimeError("mpssm_engine.recurrence: a gradient is asked for that the call did not "
                            "name in `wanted`")
-    *arrays, w, u, initial, output, saved = ctx.saved_tensors
-    grad_u, grad_w, grad_initial = recurrence_backward(*arrays, grad, w, u, initial, output, saved,
-                                                       *ctx.call, wanted)
-    return (*[None] * _ARRAYS, grad_u if needs[7] else None, grad_w if needs[8] else None,
-            grad_initial if needs[9] else None, *[None] * 6)
+    saved = ctx.saved_tensors
+    end_of_order = 12 + ctx.num_order
+    order, basis = saved[12:end_of_order], saved[end_of_order:]
+    grad_u, grad_w, grad_initial = recurrence_backward(*saved[:_ARRAYS], order, basis, grad,
+                                                       *saved[_ARRAYS:12], *ctx.call, wanted)
+    return (grad_u if needs_u else None, grad_w if needs_w else None,
+            grad_initial if needs_initial else None)
 
 
 recurrence = define(
-    f"recurrence({GSO}, Tensor u, Tensor w_state, Tensor? initial, int steps, bool temporal, "
-    "bool diagonal, bool all_outputs, str plan, int wanted) -> (Tensor, Tensor)",
+    f"recurrence({GSO}, {FOUND_OUT}, Tensor u, Tensor w_state, Tensor? initial, int steps, "
+    "bool temporal, bool diagonal, bool all_outputs, str plan, int wanted) -> (Tensor, Tensor)",
     _recurrence_kernel, _recurrence_fake, _recurrence_setup, _recurrence_backward,
-    main=7, differentiable=(7, 8, 9))
+    main=9, differentiable=(9, 10, 11))
 
 
 def _gradients(args: Any) -> Tuple[Tensor, Tensor, Tensor]:
     """Room for the gradients that are wanted, nothing for the others."""
-    grad, w = args[7], args[8]
-    steps, temporal, all_outputs, wanted = args[14], args[15], args[17], args[-1]
-    state = _state_shape(grad, all_outputs)
-    inputs = _with_steps(state, steps) if temporal else state
-    return (grad.new_empty(inputs if wanted & WANT_INPUT else (0,)),
+    grad, w = args[9], args[10]
+    steps, temporal, all_outputs, wanted = args[16], args[17], args[19], args[-1]
+    return (grad.new_empty(_output_shape(grad, steps, all_outputs, temporal)
+                           if wanted & WANT_INPUT else (0,)),
             grad.new_empty(w.shape if wanted & WANT_W else (0,)),
-            grad.new_empty(state if wanted & WANT_INITIAL else (0,)))
+            grad.new_empty(_state_shape(grad, all_outputs) if wanted & WANT_INITIAL else (0,)))
 
 
 def _backward_kernel(*args: Any) -> Tuple[Tensor, Tensor, Tensor]:
     (grad, w, u, initial, output, saved, plan, steps, temporal, diagonal, all_outputs, has_initial,
-     wanted) = args[_ARRAYS:]
-    grad, w = grad.contiguous(), w.contiguous()
-    u, initial = contiguous(u), contiguous(initial)
+     wanted) = args[9:]
+    grad, w, u, initial = grad.contiguous(), w.contiguous(), contiguous(u), contiguous(initial)
     gradients = _gradients(args)
-    batch = grad.numel() // (grad.shape[-2] * grad.shape[-1] * (steps if all_outputs else 1))
+    shape = grad.shape
+    batch = grad.numel() // (shape[-2] * shape[-1] * (steps if all_outputs else 1))
     _engine.recurrence_backward(
-        _packed(args[:_ARRAYS]),
-        _engine.pack_recurrence(plan, batch, steps, grad.shape[-1], temporal, diagonal,
+        _packed(args[:_ARRAYS], args[7], args[8]),
+        _engine.pack_recurrence(plan, batch, steps, shape[-1], temporal, diagonal,
                                 all_outputs, has_initial, wanted, saved.shape[0], pointer(u),
                                 w.data_ptr(), pointer(initial), pointer(output),
                                 saved.data_ptr(), grad.data_ptr(),
@@ -188,7 +194,7 @@ def _backward_fake(*args: Any) -> Tuple[Tensor, Tensor, Tensor]:
 
 
 recurrence_backward = define(
-    f"recurrence_backward({GSO}, Tensor grad, Tensor w_state, Tensor? u, Tensor? initial, "
-    "Tensor? output, Tensor saved, int plan, int steps, bool temporal, bool diagonal, "
-    "bool all_outputs, bool has_initial, int wanted) -> (Tensor, Tensor, Tensor)",
-    _backward_kernel, _backward_fake, main=7)
+    f"recurrence_backward({GSO}, {FOUND_OUT}, Tensor grad, Tensor w_state, Tensor? u, "
+    "Tensor? initial, Tensor? output, Tensor saved, int plan, int steps, bool temporal, "
+    "bool diagonal, bool all_outputs, bool has_initial, int wanted) -> (Tensor, Tensor, Tensor)",
+    _backward_kernel, _backward_fake, main=9)

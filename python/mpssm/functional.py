@@ -16,7 +16,7 @@ from torch.nn import functional
 from mpssm import _feed_forward, _layers, _recurrence, portable
 from mpssm.gso import Gso
 
-PLANS = ("auto", "stepwise", "doubling", "diagonal", "reference")
+PLANS = ("auto", "stepwise", "doubling", "diagonal", "spectral", "reference")
 POOLINGS = ("sum", "mean", "max", "sum_max_mean")
 _ENGINE_TYPES = (torch.float32, torch.float64)
 _REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64,
@@ -129,8 +129,9 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
         b: B, [C_in, C]. None: u is U B already.
         initial: X(0), [..., N, C].
         outputs: "last" gives X(T), [..., N, C]; "all" gives X(1), ..., X(T), [..., T, N, C].
-        plan: "auto" picks the cheapest of "stepwise", "doubling" (dense w, steps, last) and
-            "diagonal" (diagonal w); they give the same numbers. "reference" is plain torch.
+        plan: "auto" picks the cheapest of "stepwise", "doubling" (dense w, steps, last), "diagonal"
+            (diagonal w) and, for a ``gso.with_basis()``, "spectral" (diagonal w); they give the same
+            numbers. "reference" is plain torch.
 
     Differentiable once in u, w, b and initial ("reference": any number of times).
     """
@@ -142,13 +143,17 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
     if b is not None:
         u = _layers.linear(u, b, None, False)
     diagonal = w.is_complex()
+    basis = gso.basis_arrays(u.dtype) if diagonal else ()
+    if plan == "spectral" and diagonal and not basis:
+        raise ValueError("recurrence: plan spectral needs the eigenbasis of the operator; make it once by "
+                         "gso = gso.with_basis()")
     if diagonal:
         w = torch.view_as_real(w.resolve_conj())
     wanted = 0
     if torch.is_grad_enabled():
         wanted = (_recurrence.WANT_INPUT * u.requires_grad | _recurrence.WANT_W * w.requires_grad
                   | _recurrence.WANT_INITIAL * (initial is not None and initial.requires_grad))
-    return _recurrence.recurrence(*gso.arrays(u.dtype), u, w, initial,
+    return _recurrence.recurrence(*gso.arrays(u.dtype), gso.order_arrays(u.dtype), basis, u, w, initial,
                                   u.shape[-3] if steps is None else steps, steps is None, diagonal,
                                   outputs == "all", plan, wanted)[0]
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -33,6 +34,7 @@ class Gso:
         value, double_value: float32 and float64 [nonzeros].
         transposed_*: the same of the transpose; empty where it does not differ.
         kind: how it was made from a graph, "custom" if it was not.
+        basis: the eigenbasis of :meth:`with_basis`, else empty.
     """
 
     row_ptr: Tensor
@@ -45,6 +47,7 @@ class Gso:
     transposed_double_value: Tensor
     graph_ptr: Tensor
     kind: str = "custom"
+    basis: Tuple[Tensor, ...] = ()
 
     # ---- what it is ---------------------------------------------------------------------------
 
@@ -79,12 +82,58 @@ class Gso:
                 self.transposed_row_ptr, self.transposed_col,
                 self.transposed_double_value if double else self.transposed_value, self.graph_ptr)
 
+    def basis_arrays(self, dtype: torch.dtype) -> Tuple[Tensor, ...]:
+        """The five tensors that plan spectral takes for the eigenbasis, none if there is none."""
+        if not self.basis:
+            return ()
+        eigenvalues, row_ptr, col, vectors, transposed, double_vectors, double_transposed = self.basis
+        if dtype == torch.float64:
+            return eigenvalues, row_ptr, col, double_vectors, double_transposed
+        return eigenvalues, row_ptr, col, vectors, transposed
+
+    def order_arrays(self, dtype: torch.dtype) -> Tuple[Tensor, ...]:
+        """The nine tensors that bring the nodes of a large operator into an order in which neighbours
+        are near; none where that does not pay. Found out at the first call and kept, but not while a
+        call is compiled or exported: that goes without."""
+        if self.num_nodes < _LEAST_ORDERED_NODES:
+            return ()
+        kept = self.__dict__.get("_orders", {})
+        if dtype in kept:
+            return kept[dtype]
+        if torch.compiler.is_compiling() or self.device.type != "cpu":
+            return ()
+        self.__dict__["_orders"] = {**kept, dtype: _find_order(self, dtype == torch.float64)}
+        return self.__dict__["_orders"][dtype]
+
     def to(self, device: Any) -> Gso:
         """The operator on another device (itself if it is there)."""
         if self.device == torch.device(device):
             return self
-        return replace(self, **{field.name: getattr(self, field.name).to(device)
-                                for field in fields(self) if field.name != "kind"})
+        moved = {field.name: getattr(self, field.name).to(device) for field in fields(self)
+                 if field.name not in ("kind", "basis")}
+        return replace(self, **moved, basis=tuple(tensor.to(device) for tensor in self.basis))
+
+    def with_basis(self) -> Gso:
+        """The same operator with its eigenbasis, which plan "spectral" needs and plan "auto" then
+        takes into account. Symmetric operators whose graphs have at most 4096 nodes; costs the cube
+        of that size once and its square in memory."""
+        if self.basis:
+            return self
+        if not self.is_symmetric:
+            raise ValueError("Gso.with_basis: expected a symmetric operator, got one that differs from "
+                             "its transpose")
+        with _owned(self) as handle:
+            entries = ctypes.c_int64()
+            _engine.gso_basis(handle, ctypes.byref(entries))
+            made = [torch.empty(self.num_nodes, dtype=torch.float64),
+                    torch.empty(self.num_nodes + 1, dtype=torch.int64),
+                    torch.empty(entries.value, dtype=torch.int32),
+                    torch.empty(entries.value, dtype=torch.float64),
+                    torch.empty(entries.value, dtype=torch.float64)]
+            _engine.gso_basis_copy(handle, *[tensor.data_ptr() for tensor in made])
+        eigenvalues, row_ptr, col, vectors, transposed = made
+        basis = (eigenvalues, row_ptr, col, vectors.float(), transposed.float(), vectors, transposed)
+        return replace(self, basis=tuple(tensor.to(self.device) for tensor in basis))
 
     def coordinates(self) -> Tuple[Tensor, Tensor]:
         """Row and column of each entry, int64 [nonzeros]."""
@@ -249,6 +298,37 @@ class Gso:
 
 
 torch.export.register_dataclass(Gso)
+
+# Smaller operators fit a cache: the engine would not take another order (graph/order.h).
+_LEAST_ORDERED_NODES = 1 << 16
+
+
+@contextlib.contextmanager
+def _owned(gso: Gso) -> Iterator[ctypes.c_void_p]:
+    """The operator as one of the library's own, for a while."""
+    rows, columns, values, graphs = (tensor.cpu() for tensor in (
+        gso.row_ptr, gso.col, gso.double_value, gso.graph_ptr))
+    handle = ctypes.c_void_p()
+    _engine.gso_from_csr(gso.num_nodes, gso.num_nonzeros, rows.data_ptr(), columns.data_ptr(),
+                         values.data_ptr(), gso.num_graphs, graphs.data_ptr(), ctypes.byref(handle))
+    try:
+        yield handle
+    finally:
+        _engine.gso_free(handle)
+
+
+def _find_order(gso: Gso, double: bool) -> Tuple[Tensor, ...]:
+    with _owned(gso) as handle:
+        gain = torch.zeros(1, dtype=torch.float64)
+        _engine.gso_order(handle, gain.data_ptr())
+        if gain.item() == 0.0:
+            return ()
+        nodes = [torch.empty(gso.num_nodes, dtype=torch.int32) for _ in range(2)]
+        row_ptr, col, value, t_row_ptr, t_col, t_value, _ = gso.arrays(
+            torch.float64 if double else torch.float32)
+        rows = [torch.empty_like(array) for array in (row_ptr, col, value, t_row_ptr, t_col, t_value)]
+        _engine.gso_order_copy(handle, double, *[array.data_ptr() for array in (*nodes, *rows)])
+    return (gain, *nodes, *rows)
 
 
 def _graph_ptr_of(batch: Tensor, num_nodes: int) -> Tensor:

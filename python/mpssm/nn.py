@@ -29,14 +29,16 @@ def _one_of(what: str, name: str, known: Tuple[str, ...]) -> str:
 
 @torch.compiler.disable
 def _gso_of(graph: Graph, edge_weight: Optional[Tensor], num_nodes: int, kind: str,
-            batch: Optional[Tensor] = None) -> Gso:
+            batch: Optional[Tensor] = None, *, plan: str = "auto") -> Gso:
     if edge_weight is not None and edge_weight.requires_grad:
         raise ValueError("mpssm.nn: expected an edge_weight without gradient, got one that requires "
                          "it; edge weights cannot be learned")
     if graph.layout != torch.strided:  # type: ignore[union-attr]
-        return Gso.from_torch_sparse(graph)  # type: ignore[arg-type]
-    return Gso.from_edge_index(graph, edge_weight, num_nodes, kind=kind,  # type: ignore[arg-type]
-                               batch=batch)
+        gso = Gso.from_torch_sparse(graph)  # type: ignore[arg-type]
+    else:
+        gso = Gso.from_edge_index(graph, edge_weight, num_nodes, kind=kind,  # type: ignore[arg-type]
+                                  batch=batch)
+    return gso.with_basis() if plan == "spectral" else gso
 
 
 class Linear(nn.Linear):
@@ -208,7 +210,8 @@ class MPSSM(nn.Module):
         self.temporal, self.residual, self.dropout = temporal, residual, dropout
         self.pooling = _one_of("pooling", pooling, functional.POOLINGS)
         self.readout_activation = _one_of("activation", readout_activation, tuple(ACTIVATIONS))
-        self.in_channels, self.num_blocks, self.kind = in_channels, num_blocks, kind
+        self.in_channels, self.num_blocks = in_channels, num_blocks
+        self.kind, self.plan = kind, plan
         self.skip_steps, self.num_embedded_nodes = skip_steps, num_embedded_nodes
         self.encoder = Linear(in_channels, hidden_channels)
         for i in range(num_blocks):
@@ -235,7 +238,7 @@ class MPSSM(nn.Module):
     def forward(self, x: Tensor, graph: Graph, edge_weight: Optional[Tensor] = None,
                 batch: Optional[Tensor] = None) -> Tensor:
         gso = graph if isinstance(graph, Gso) else _gso_of(graph, edge_weight, x.shape[-2], self.kind,
-                                                           batch)
+                                                           batch, plan=self.plan)
         if x.dim() < (3 if self.temporal else 2) or x.shape[-1] != self.in_channels:
             shape = "[..., T, N, " if self.temporal else "[..., N, "
             raise ValueError(f"MPSSM: expected x of shape {shape}in_channels={self.in_channels}], got "
@@ -311,7 +314,7 @@ class MPSSMConv(nn.Module):
         elif self._cached_gso is not None:
             gso = self._cached_gso
         else:
-            gso = _gso_of(edge_index, edge_weight, x.shape[-2], self.kind)
+            gso = _gso_of(edge_index, edge_weight, x.shape[-2], self.kind, plan=self.plan)
             if self.cached:
                 self._cached_gso = gso
         state = functional.recurrence(gso, x, self.w_state(), self.w_in, steps=self.hops + 1,
@@ -341,8 +344,8 @@ class MPSSMRecurrent(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Graph, edge_weight: Optional[Tensor] = None,
                 h: Optional[Tensor] = None) -> Tensor:
-        gso = edge_index if isinstance(edge_index, Gso) else _gso_of(edge_index, edge_weight,
-                                                                     x.shape[-2], self.kind)
+        gso = edge_index if isinstance(edge_index, Gso) else _gso_of(
+            edge_index, edge_weight, x.shape[-2], self.kind, plan=self.plan)
         return functional.recurrence(gso, x, self.w_state(), self.w_in, initial=h, outputs="all",
                                      plan=self.plan)
 

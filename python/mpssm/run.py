@@ -55,7 +55,8 @@ class Run:
         scale of the labels: [N, out], [G, out], or [..., N, steps ahead].
         """
         if not isinstance(graph, Gso):
-            graph = _gso_of(graph, edge_weight, x.shape[-2], self.model.kind, batch)
+            graph = _gso_of(graph, edge_weight, x.shape[-2], self.model.kind, batch,
+                            plan=self.model.plan)
         if self.task == "forecast":
             x = torch.cat([(x[..., :1] - self.mean) / self.scale, x[..., 1:]], -1)
         y = self.model.eval()(x, graph)
@@ -91,7 +92,6 @@ def load(folder: Union[str, Path]) -> Run:
     last = weights[f"readout_{settings['readout_layers'] - 1}.weight"]
     in_channels = weights["encoder.weight"].shape[1]
     embedding, skip = weights.get("node_embedding"), weights.get("skip.weight")
-    plan = settings["plan"]
     model = MPSSM(in_channels, settings["channels"], last.shape[0], num_blocks=settings["blocks"],
                   hops=settings["hops"], temporal=readout == "forecast", state=settings["state"],
                   min_modulus=settings["min_modulus"], max_modulus=settings["max_modulus"],
@@ -102,7 +102,7 @@ def load(folder: Union[str, Path]) -> Run:
                   readout_activation=settings["readout_activation"],
                   num_embedded_nodes=0 if embedding is None else embedding.shape[0],
                   skip_steps=0 if skip is None else skip.shape[1] // in_channels,
-                  kind=settings["gso"], plan="auto" if plan == "spectral" else plan)
+                  kind=settings["gso"], plan=settings["plan"])
     model.load_state_dict(weights)
     return Run(model.eval(), task, learned["class_names"], learned["mean"], learned["scale"],
                learned["label_scale"], config, record)

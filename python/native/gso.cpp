@@ -7,6 +7,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+
+#include "mpssm/graph/order.h"
+#include "mpssm/graph/spectrum.h"
 
 #include "python/native/error.h"
 
@@ -34,6 +38,52 @@ graph::Gso with_parts(const graph::Gso& gso, std::span<const std::int64_t> graph
                               {graph_ptr.begin(), graph_ptr.end()}, gso.kind());
 }
 
+/// A part that is not there is none.
+template <typename T>
+graph::KeptArray<T> part_of(const void* data, std::int64_t size) {
+  return span_of<T>(data, data == nullptr ? 0 : size);
+}
+
+template <typename T>
+void give_order_to(const graph::Gso& gso, const GsoArguments& arguments) {
+  const std::int64_t nodes = arguments.num_nodes;
+  const std::int64_t nonzeros = arguments.num_nonzeros;
+  graph::give_order<T>(
+      gso, *arguments.gain,
+      {part_of<std::int32_t>(arguments.node, nodes), part_of<std::int32_t>(arguments.place, nodes)},
+      {{part_of<std::int64_t>(arguments.ordered_row_ptr, nodes + 1),
+        part_of<std::int32_t>(arguments.ordered_col, nonzeros),
+        part_of<T>(arguments.ordered_value, nonzeros)},
+       {part_of<std::int64_t>(arguments.ordered_transposed_row_ptr, nodes + 1),
+        part_of<std::int32_t>(arguments.ordered_transposed_col, nonzeros),
+        part_of<T>(arguments.ordered_transposed_value, nonzeros)}});
+}
+
+void give_basis_to(const graph::Gso& gso, const GsoArguments& arguments) {
+  const std::int64_t entries = arguments.num_basis_entries;
+  graph::EigenBasis basis;
+  basis.eigenvalues = part_of<double>(arguments.eigenvalues, arguments.num_nodes);
+  basis.row_ptr = part_of<std::int64_t>(arguments.basis_row_ptr, arguments.num_nodes + 1);
+  // Its size is what a plan is chosen by, before there is memory.
+  basis.col = span_of<std::int32_t>(arguments.basis_col, entries);
+  if (arguments.is_double != 0) {
+    basis.vectors = part_of<double>(arguments.vectors, entries);
+    basis.vectors_transposed = part_of<double>(arguments.vectors_transposed, entries);
+  } else {
+    basis.vectors_float = part_of<float>(arguments.vectors, entries);
+    basis.vectors_transposed_float = part_of<float>(arguments.vectors_transposed, entries);
+  }
+  graph::give_eigen_basis(gso, std::move(basis));
+}
+
+template <typename T>
+void copy_rows(const graph::OrderedRows<T>& rows, std::int64_t* row_ptr, std::int32_t* col,
+               void* value) {
+  std::ranges::copy(rows.row_ptr, row_ptr);
+  std::ranges::copy(rows.col, col);
+  std::ranges::copy(rows.value, static_cast<T*>(value));
+}
+
 }  // namespace
 
 graph::Gso GsoArguments::borrow() const {
@@ -52,7 +102,12 @@ graph::Gso GsoArguments::borrow() const {
   }
   arrays.has_symmetric_pattern = transposed_row_ptr == nullptr;
   arrays.is_symmetric = transposed_value == nullptr;
-  return graph::Gso::borrow(arrays);
+  graph::Gso gso = graph::Gso::borrow(arrays);
+  if (gain != nullptr) {
+    is_double != 0 ? give_order_to<double>(gso, *this) : give_order_to<float>(gso, *this);
+  }
+  if (has_basis()) give_basis_to(gso, *this);
+  return gso;
 }
 
 }  // namespace mpssm::native
@@ -122,6 +177,46 @@ MPSSM_C_API void mpssm_gso_copy(const graph::Gso* gso, std::int64_t* row_ptr, st
   std::ranges::copy(arrays.transposed_col, transposed_col);
   std::ranges::copy(arrays.transposed_value, transposed_value);
   std::ranges::copy(arrays.graph_ptr, graph_ptr);
+}
+
+/// Entries per node that another order of the nodes would bring near (graph/order.h).
+MPSSM_C_API std::int64_t mpssm_gso_order(const graph::Gso* gso, double* gain) {
+  return native::guarded([&] { *gain = graph::entries_brought_near(*gso); });
+}
+
+/// Copies that order, and the operator in it: arrays as large as the operator's own.
+MPSSM_C_API std::int64_t mpssm_gso_order_copy(const graph::Gso* gso, std::int64_t is_double,
+                                              std::int32_t* node, std::int32_t* place,
+                                              std::int64_t* row_ptr, std::int32_t* col, void* value,
+                                              std::int64_t* transposed_row_ptr,
+                                              std::int32_t* transposed_col,
+                                              void* transposed_value) {
+  return native::guarded([&] {
+    const graph::NodeOrder& order = graph::node_order(*gso);
+    std::ranges::copy(order.node, node);
+    std::ranges::copy(order.place, place);
+    const auto copy = [&](const auto& ordered) {
+      native::copy_rows(ordered.rows, row_ptr, col, value);
+      native::copy_rows(ordered.transposed, transposed_row_ptr, transposed_col, transposed_value);
+    };
+    is_double != 0 ? copy(graph::ordered_gso<double>(*gso)) : copy(graph::ordered_gso<float>(*gso));
+  });
+}
+
+/// Computes the eigenbasis; `entries` is how many numbers its vectors have.
+MPSSM_C_API std::int64_t mpssm_gso_basis(const graph::Gso* gso, std::int64_t* entries) {
+  return native::guarded([&] { *entries = std::ssize(graph::eigen_basis(*gso).col); });
+}
+
+MPSSM_C_API void mpssm_gso_basis_copy(const graph::Gso* gso, double* eigenvalues,
+                                      std::int64_t* row_ptr, std::int32_t* col, double* vectors,
+                                      double* vectors_transposed) {
+  const graph::EigenBasis& basis = graph::eigen_basis(*gso);
+  std::ranges::copy(basis.eigenvalues, eigenvalues);
+  std::ranges::copy(basis.row_ptr, row_ptr);
+  std::ranges::copy(basis.col, col);
+  std::ranges::copy(basis.vectors, vectors);
+  std::ranges::copy(basis.vectors_transposed, vectors_transposed);
 }
 
 MPSSM_C_API void mpssm_gso_free(graph::Gso* gso) { delete gso; }

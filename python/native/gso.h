@@ -23,6 +23,26 @@ struct GsoArguments {
   const void* transposed_value;
   const std::int64_t* graph_ptr;
 
+  // What graph/order.h found out, `gain` null if nothing; the operator in that order, as above.
+  const double* gain;
+  const std::int32_t* node;
+  const std::int32_t* place;
+  const std::int64_t* ordered_row_ptr;
+  const std::int32_t* ordered_col;
+  const void* ordered_value;
+  const std::int64_t* ordered_transposed_row_ptr;
+  const std::int32_t* ordered_transposed_col;
+  const void* ordered_transposed_value;
+
+  // The eigenbasis of graph/spectrum.h, no entries if there is none.
+  std::int64_t num_basis_entries;
+  const double* eigenvalues;
+  const std::int64_t* basis_row_ptr;
+  const std::int32_t* basis_col;
+  const void* vectors;
+  const void* vectors_transposed;
+
+  bool has_basis() const { return num_basis_entries > 0; }
   /// The operator on this memory, valid as long as it is.
   graph::Gso borrow() const;
 };

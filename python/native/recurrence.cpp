@@ -140,7 +140,7 @@ void backward(const engine::RecurrenceCall& call, const RecurrenceArguments& arg
 
 /// The planner's choice, or the one asked for if it can run this.
 Plan resolve(const char* plan_name, const graph::Gso& gso, const engine::RecurrenceCall& call,
-             std::int64_t element_size) {
+             std::int64_t element_size, bool has_basis) {
   const engine::PlanQuery query{.batch = call.shape.batch,
                                 .num_steps = call.shape.num_steps,
                                 .channels = call.shape.channels,
@@ -149,15 +149,12 @@ Plan resolve(const char* plan_name, const graph::Gso& gso, const engine::Recurre
                                 .outputs = call.shape.outputs,
                                 .training = call.wanted.any(),
                                 .element_size = element_size,
+                                .has_basis = has_basis,
                                 .workers = HostThreads().workers()};
   Plan plan = engine::plan_from_name(plan_name);
   if (plan == Plan::kAuto) {
-    // An eigenbasis would have to live in tensors: not yet, so the other plan for a diagonal W.
-    plan = call.shape.diagonal ? Plan::kDiagonal : engine::choose_plan(gso, query);
-  } else if (plan == Plan::kSpectral || plan == Plan::kReference) {
-    throw std::invalid_argument(
-        "recurrence: expected plan auto, stepwise, doubling or diagonal, got '" +
-        std::string(plan_name) + "'");
+    // A basis lives in tensors of the operator's owner: without one there is nothing to choose.
+    plan = call.shape.diagonal && !has_basis ? Plan::kDiagonal : engine::choose_plan(gso, query);
   } else if (const std::string reason = engine::why_not(plan, gso, query); !reason.empty()) {
     throw std::invalid_argument("recurrence: plan " + std::string(plan_name) +
                                 " cannot run this: " + reason);
@@ -207,7 +204,7 @@ MPSSM_C_API std::int64_t mpssm_recurrence_plan(const native::GsoArguments* gso,
     const graph::Gso a = gso->borrow();
     engine::RecurrenceCall call = arguments->call(a);
     const bool is_double = gso->is_double != 0;
-    call.plan = native::resolve(plan, a, call, is_double ? 8 : 4);
+    call.plan = native::resolve(plan, a, call, is_double ? 8 : 4, gso->has_basis());
     const engine::RecurrenceReads reads = engine::backward_reads(call);
     result[0] = static_cast<std::int64_t>(call.plan);
     result[1] =

@@ -27,7 +27,7 @@ def recurrence_arguments(plan, diagonal, temporal, all_outputs, with_initial):
     u = leaf(2, 5, 6, 4) if temporal else leaf(2, 6, 4)
     w = torch.view_as_real(diagonal_w(4)).clone() if diagonal else dense_w(4)
     initial = leaf(2, 6, 4, seed=9) if with_initial else None
-    return (*gso.arrays(DOUBLE), u, w.requires_grad_(), initial, 5, temporal, diagonal, all_outputs,
+    return (*gso.arrays(DOUBLE), [], [], u, w.requires_grad_(), initial, 5, temporal, diagonal, all_outputs,
             plan, 7 if with_initial else 3)
 
 
@@ -81,10 +81,10 @@ def test_opcheck_of_the_backward_operators():
     opcheck(OPS.gelu_backward.default, (x.float(), x.float()))
     opcheck(OPS.pool_backward.default,
             (torch.tensor([0, 6]), x, x.mean(0, keepdim=True), numbers(1, 4), 1))
-    out, saved = OPS.recurrence(*gso.arrays(DOUBLE), x[None], w, None, 4, False, False, False,
+    out, saved = OPS.recurrence(*gso.arrays(DOUBLE), [], [], x[None], w, None, 4, False, False, False,
                                 "stepwise", 3)
     opcheck(OPS.recurrence_backward.default,
-            (*gso.arrays(DOUBLE), out, w, None, None, None, saved, 1, 4, False, False, False, False, 3))
+            (*gso.arrays(DOUBLE), [], [], out, w, None, None, None, saved, 1, 4, False, False, False, False, 3))
 
 
 def small_model(gso, x, w, b, weight, scale, shift):
