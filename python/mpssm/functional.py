@@ -66,54 +66,62 @@ def spmm(gso: Gso, x: Tensor) -> Tensor:
 
 def _check_recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor], steps: Optional[int],
                       initial: Optional[Tensor], outputs: str, plan: str) -> int:
-    """Throws unless the arguments fit; returns C, the channels of the state."""
+    """Throws unless the arguments fit; returns C, the channels of the state. In every call, so no
+    words are made before they are needed."""
     _check_gso("recurrence", gso, u)
-    temporal = steps is None
-    shape = f"[..., T, N={gso.num_nodes}, C_in]" if temporal else f"[..., N={gso.num_nodes}, C_in]"
-    if u.dim() < (3 if temporal else 2) or u.shape[-2] != gso.num_nodes:
+    temporal, nodes, shape = steps is None, gso.num_nodes, u.shape
+    if len(shape) < (3 if temporal else 2) or shape[-2] != nodes:
+        axes = f"[..., T, N={nodes}, C_in]" if temporal else f"[..., N={nodes}, C_in]"
         hint = "; give steps= for an input that stays the same" if temporal and u.dim() == 2 else ""
-        raise ValueError(f"recurrence: expected u of shape {shape}, got {list(u.shape)}{hint}")
-    if not u.is_floating_point():
-        raise TypeError(f"recurrence: expected u of a real floating type, got {u.dtype}")
+        raise ValueError(f"recurrence: expected u of shape {axes}, got {list(shape)}{hint}")
     if steps is not None and steps < 1:
         raise ValueError(f"recurrence: expected at least one step, got {steps}")
-    if temporal and u.shape[-3] < 1:
+    if temporal and shape[-3] < 1:
         raise ValueError("recurrence: expected at least one step, got a sequence of none")
     if outputs not in ("last", "all"):
         raise ValueError(f"recurrence: expected outputs 'last' or 'all', got {outputs!r}")
     if plan not in PLANS:
         raise ValueError(f"recurrence: expected plan {', '.join(PLANS)}, got {plan!r}")
+    dtype, w_shape = u.dtype, w.shape
     if w.is_complex():
-        if w.dim() != 1:
+        if len(w_shape) != 1:
             raise ValueError("recurrence: expected a complex w (diagonal) of shape [C/2], got "
-                             f"{list(w.shape)}")
-        channels, precision = 2 * w.shape[0], _REAL.get(w.dtype)
+                             f"{list(w_shape)}")
+        channels, precision = 2 * w_shape[0], _REAL.get(w.dtype)
     else:
-        if w.dim() != 2 or w.shape[0] != w.shape[1]:
+        if len(w_shape) != 2 or w_shape[0] != w_shape[1]:
             raise ValueError("recurrence: expected a real w (dense) of shape [C, C], got "
-                             f"{list(w.shape)}")
-        channels, precision = w.shape[0], w.dtype
-    if precision != u.dtype:
-        raise TypeError(f"recurrence: expected w of the precision of u ({u.dtype}), got {w.dtype}")
-    if b is None and u.shape[-1] != channels:
+                             f"{list(w_shape)}")
+        channels, precision = w_shape[0], w.dtype
+    if not dtype.is_floating_point:
+        raise TypeError(f"recurrence: expected u of a real floating type, got {dtype}")
+    if precision != dtype:
+        raise TypeError(f"recurrence: expected w of the precision of u ({dtype}), got {w.dtype}")
+    if w.device != u.device:
+        raise ValueError(f"recurrence: expected u and w on one device, got {u.device} and {w.device}")
+    if b is not None:
+        _check_like_u("b", b, u)
+        if tuple(b.shape) != (shape[-1], channels):
+            raise ValueError(f"recurrence: expected b of shape [C_in={shape[-1]}, C={channels}], got "
+                             f"{list(b.shape)}")
+    elif shape[-1] != channels:
         raise ValueError(f"recurrence: expected u with C={channels} channels to match w (or give b), "
-                         f"got {u.shape[-1]}")
-    if b is not None and tuple(b.shape) != (u.shape[-1], channels):
-        raise ValueError(f"recurrence: expected b of shape [C_in={u.shape[-1]}, C={channels}], got "
-                         f"{list(b.shape)}")
-    leading = u.shape[:-3] if temporal else u.shape[:-2]
-    expected = (*leading, gso.num_nodes, channels)
-    if initial is not None and tuple(initial.shape) != expected:
-        raise ValueError(f"recurrence: expected initial of shape {list(expected)}, got "
-                         f"{list(initial.shape)}")
-    for name, tensor in (("b", b), ("initial", initial)):
-        if tensor is not None and tensor.dtype != u.dtype:
-            raise TypeError(f"recurrence: expected {name} of type {u.dtype}, got {tensor.dtype}")
-    for name, tensor in (("w", w), ("b", b), ("initial", initial)):
-        if tensor is not None and tensor.device != u.device:
-            raise ValueError(f"recurrence: expected u and {name} on one device, got {u.device} and "
-                             f"{tensor.device}")
+                         f"got {shape[-1]}")
+    if initial is not None:
+        _check_like_u("initial", initial, u)
+        expected = (*shape[: -3 if temporal else -2], nodes, channels)
+        if tuple(initial.shape) != expected:
+            raise ValueError(f"recurrence: expected initial of shape {list(expected)}, got "
+                             f"{list(initial.shape)}")
     return channels
+
+
+def _check_like_u(name: str, tensor: Tensor, u: Tensor) -> None:
+    if tensor.dtype != u.dtype:
+        raise TypeError(f"recurrence: expected {name} of type {u.dtype}, got {tensor.dtype}")
+    if tensor.device != u.device:
+        raise ValueError(f"recurrence: expected u and {name} on one device, got {u.device} and "
+                         f"{tensor.device}")
 
 
 def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
