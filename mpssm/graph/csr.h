@@ -44,8 +44,27 @@ inline Csr transpose(const Csr& matrix) {
   return result;
 }
 
-inline bool has_same_pattern(const Csr& a, const Csr& b) {
-  return a.row_ptr == b.row_ptr && a.col == b.col;
+/// What of a matrix equals its transpose.
+struct Symmetry {
+  bool pattern = true;
+  bool values = true;  ///< and the pattern
+};
+
+/// Of a matrix whose rows are sorted and without repeats, in O(N + nonzeros) time and O(N) memory.
+/// Seen from row 0 on, the entries of column j come in the order of row j: each has to be the next
+/// one there.
+inline Symmetry symmetry_of(const Csr& matrix) {
+  Symmetry result;
+  std::vector<std::int64_t> next(matrix.row_ptr.begin(), matrix.row_ptr.end() - 1);
+  for (std::int64_t i = 0; i < matrix.num_rows(); ++i) {
+    for (std::int64_t e = matrix.row_ptr[i]; e < matrix.row_ptr[i + 1]; ++e) {
+      const std::int32_t j = matrix.col[e];
+      const std::int64_t mirrored = next[j]++;
+      if (mirrored == matrix.row_ptr[j + 1] || matrix.col[mirrored] != i) return {false, false};
+      if (matrix.value[mirrored] != matrix.value[e]) result.values = false;
+    }
+  }
+  return result;
 }
 
 }  // namespace mpssm::graph

@@ -15,6 +15,15 @@ struct EdgeList {
   std::vector<double> weight = {};
 };
 
+/// The same in half the memory, for lists of many millions: Graph::take_edges() frees it on the
+/// way.
+struct CompactEdgeList {
+  std::int64_t num_nodes = 0;
+  std::vector<std::int32_t> src = {};
+  std::vector<std::int32_t> dst = {};
+  std::vector<double> weight = {};
+};
+
 /// Whether each listed edge is also read backwards.
 enum class Direction { kUndirected, kDirected };
 

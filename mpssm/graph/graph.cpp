@@ -2,11 +2,14 @@
 // Graph: from a checked edge list to sorted rows, and the disjoint union of graphs.
 #include "mpssm/graph/graph.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "mpssm/base/error.h"
@@ -36,7 +39,8 @@ void check_size(const char* name, std::size_t size, std::size_t expected) {
                      .got = std::to_string(size)});
 }
 
-void check_edges(const EdgeList& edges) {
+template <typename Edges>
+void check_edges(const Edges& edges) {
   if (edges.num_nodes < 0 || edges.num_nodes > kMaxNodes) {
     throw base::Error({.where = kFromEdges,
                        .expected = fmt::format("num_nodes in [0, {}]", kMaxNodes),
@@ -58,46 +62,89 @@ void check_edges(const EdgeList& edges) {
   }
 }
 
-// Row = source, columns in the order of the list: the transpose of what we want, unsorted.
-Csr bucket_by_source(const EdgeList& edges) {
+// An entry on its way: its column, and whether the edge was read backwards.
+std::int32_t key_of(std::int64_t column, bool is_backward) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(column) << 1 | (is_backward ? 1 : 0));
+}
+std::int32_t column_of(std::int32_t key) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(key) >> 1);
+}
+bool is_backward(std::int32_t key) { return (key & 1) != 0; }
+bool is_before(std::int32_t a, std::int32_t b) {
+  return static_cast<std::uint32_t>(a) < static_cast<std::uint32_t>(b);
+}
+
+// Every entry into its row, as a key, in the order of the list; no values without weights. A
+// self-loop is its own reverse and comes once.
+template <typename Edges>
+Csr bucket_by_row(const Edges& edges, Direction direction) {
+  const bool both_ways = direction == Direction::kUndirected;
   const std::size_t count = edges.src.size();
-  Csr matrix;
-  matrix.row_ptr.assign(edges.num_nodes + 1, 0);
-  matrix.col.resize(count);
-  matrix.value.assign(count, 1.0);
-  for (const std::int64_t source : edges.src) ++matrix.row_ptr[source + 1];
-  for (std::int64_t i = 0; i < edges.num_nodes; ++i) matrix.row_ptr[i + 1] += matrix.row_ptr[i];
-  std::vector<std::int64_t> next(matrix.row_ptr.begin(), matrix.row_ptr.end() - 1);
+  Csr rows;
+  rows.row_ptr.assign(edges.num_nodes + 1, 0);
   for (std::size_t e = 0; e < count; ++e) {
-    const std::int64_t slot = next[edges.src[e]]++;
-    matrix.col[slot] = static_cast<std::int32_t>(edges.dst[e]);
-    if (!edges.weight.empty()) matrix.value[slot] = edges.weight[e];
+    ++rows.row_ptr[edges.dst[e] + 1];
+    if (both_ways && edges.src[e] != edges.dst[e]) ++rows.row_ptr[edges.src[e] + 1];
   }
-  return matrix;
+  for (std::int64_t i = 0; i < edges.num_nodes; ++i) rows.row_ptr[i + 1] += rows.row_ptr[i];
+  rows.col.resize(rows.row_ptr.back());
+  if (!edges.weight.empty()) rows.value.resize(rows.row_ptr.back());
+  std::vector<std::int64_t> next(rows.row_ptr.begin(), rows.row_ptr.end() - 1);
+  const auto put = [&](std::int64_t row, std::int32_t key, std::size_t e) {
+    const std::int64_t slot = next[row]++;
+    rows.col[slot] = key;
+    if (!edges.weight.empty()) rows.value[slot] = edges.weight[e];
+  };
+  for (std::size_t e = 0; e < count; ++e) {
+    put(edges.dst[e], key_of(edges.src[e], false), e);
+    if (both_ways && edges.src[e] != edges.dst[e]) put(edges.src[e], key_of(edges.dst[e], true), e);
+  }
+  return rows;
 }
 
-// In place, on sorted rows.
-void merge_repeats(Csr& matrix, bool add_weights) {
-  std::int64_t end = 0;
-  std::int64_t entry = 0;
-  for (std::int64_t i = 0; i < matrix.num_rows(); ++i) {
-    const std::int64_t row_begin = end;
-    for (const std::int64_t stop = matrix.row_ptr[i + 1]; entry < stop; ++entry) {
-      if (end > row_begin && matrix.col[end - 1] == matrix.col[entry]) {
-        if (add_weights) matrix.value[end - 1] += matrix.value[entry];
-      } else {
-        matrix.col[end] = matrix.col[entry];
-        matrix.value[end] = matrix.value[entry];
-        ++end;
-      }
+// Sorts the entries of a row; equal keys keep their order, so that sums over them keep their bits.
+class RowSorter {
+ public:
+  void sort(std::span<std::int32_t> keys, std::span<double> values) {
+    if (std::ssize(keys) <= kShortRow) {
+      insert_one_by_one(keys, values);
+    } else if (values.empty()) {
+      std::sort(keys.begin(), keys.end(), is_before);
+    } else {
+      sort_pairs(keys, values);
     }
-    matrix.row_ptr[i + 1] = end;
   }
-  matrix.col.resize(end);
-  matrix.value.resize(end);
-}
 
-[[noreturn]] void fail_directions_differ(const EdgeList& edges, std::int64_t node, std::int64_t to,
+ private:
+  static constexpr std::ptrdiff_t kShortRow = 32;
+
+  static void insert_one_by_one(std::span<std::int32_t> keys, std::span<double> values) {
+    for (std::size_t e = 1; e < keys.size(); ++e) {
+      const std::int32_t key = keys[e];
+      const double value = values.empty() ? 0.0 : values[e];
+      std::size_t slot = e;
+      for (; slot > 0 && is_before(key, keys[slot - 1]); --slot) {
+        keys[slot] = keys[slot - 1];
+        if (!values.empty()) values[slot] = values[slot - 1];
+      }
+      keys[slot] = key;
+      if (!values.empty()) values[slot] = value;
+    }
+  }
+
+  void sort_pairs(std::span<std::int32_t> keys, std::span<double> values) {
+    pairs_.clear();
+    for (std::size_t e = 0; e < keys.size(); ++e) pairs_.emplace_back(keys[e], values[e]);
+    std::stable_sort(pairs_.begin(), pairs_.end(),
+                     [](const auto& a, const auto& b) { return is_before(a.first, b.first); });
+    for (std::size_t e = 0; e < keys.size(); ++e) std::tie(keys[e], values[e]) = pairs_[e];
+  }
+
+  std::vector<std::pair<std::int32_t, double>> pairs_;
+};
+
+template <typename Edges>
+[[noreturn]] void fail_directions_differ(const Edges& edges, std::int64_t node, std::int64_t to,
                                          double weight, double backward_weight) {
   std::size_t e = 0;
   while (edges.src[e] != node || edges.dst[e] != to) ++e;
@@ -109,32 +156,53 @@ void merge_repeats(Csr& matrix, bool add_weights) {
        .hint = "expected one weight, or Direction::kDirected"});
 }
 
-// Union of the matrix and its transpose, which must agree where both have an entry.
-Csr read_both_ways(const Csr& forward, const EdgeList& edges) {
-  const Csr backward = transpose(forward);
-  Csr both;
-  both.row_ptr.reserve(forward.row_ptr.size());
-  both.col.reserve(2 * forward.col.size());
-  both.value.reserve(2 * forward.col.size());
-  for (std::int64_t i = 0; i < forward.num_rows(); ++i) {
-    std::int64_t f = forward.row_ptr[i];
-    std::int64_t b = backward.row_ptr[i];
-    const std::int64_t f_end = forward.row_ptr[i + 1];
-    const std::int64_t b_end = backward.row_ptr[i + 1];
-    while (f < f_end || b < b_end) {
-      const bool take_forward = f < f_end && (b == b_end || forward.col[f] <= backward.col[b]);
-      const bool take_backward = b < b_end && (f == f_end || backward.col[b] <= forward.col[f]);
-      if (take_forward && take_backward && forward.value[f] != backward.value[b]) {
-        fail_directions_differ(edges, forward.col[f], i, forward.value[f], backward.value[b]);
-      }
-      both.push_back(take_forward ? forward.col[f] : backward.col[b],
-                     take_forward ? forward.value[f] : backward.value[b]);
-      f += take_forward;
-      b += take_backward;
-    }
-    both.end_row();
+// What the entries of one row and column add up to, by direction.
+struct Sum {
+  double value = 0.0;
+  bool is_there = false;
+
+  void add(double weight) {
+    value = is_there ? value + weight : weight;
+    is_there = true;
   }
-  return both;
+};
+
+// Sorts each row, merges its repeats and turns keys into columns, in place. Where both directions
+// are listed, they must agree. `edges` is looked at to name one that does not.
+template <typename Edges>
+void settle_rows(Csr& rows, const Edges& edges) {
+  const bool is_weighted = !rows.value.empty();
+  RowSorter sorter;
+  std::int64_t end = 0;
+  std::int64_t entry = 0;
+  for (std::int64_t i = 0; i < rows.num_rows(); ++i) {
+    const std::int64_t stop = rows.row_ptr[i + 1];
+    const std::int64_t size = stop - entry;
+    sorter.sort(std::span(rows.col).subspan(entry, size),
+                is_weighted ? std::span(rows.value).subspan(entry, size) : std::span<double>());
+    while (entry < stop) {
+      const std::int32_t column = column_of(rows.col[entry]);
+      Sum forward;
+      Sum backward;
+      for (; entry < stop && column_of(rows.col[entry]) == column; ++entry) {
+        if (is_weighted) (is_backward(rows.col[entry]) ? backward : forward).add(rows.value[entry]);
+      }
+      if (forward.is_there && backward.is_there && forward.value != backward.value) {
+        fail_directions_differ(edges, column, i, forward.value, backward.value);
+      }
+      rows.col[end] = column;
+      if (is_weighted) rows.value[end] = forward.is_there ? forward.value : backward.value;
+      ++end;
+    }
+    rows.row_ptr[i + 1] = end;
+  }
+  rows.col.resize(end);
+  if (is_weighted) rows.value.resize(end);
+  // Lists that name each edge both ways would leave half of it unused.
+  if (rows.col.capacity() - rows.col.size() > rows.col.size() / 8) {
+    rows.col.shrink_to_fit();
+    rows.value.shrink_to_fit();
+  }
 }
 
 std::int64_t count_self_loops(const Csr& rows) {
@@ -145,34 +213,42 @@ std::int64_t count_self_loops(const Csr& rows) {
   return count;
 }
 
-bool equals_transpose(const Csr& rows) {
-  const Csr transposed = transpose(rows);
-  return has_same_pattern(rows, transposed) && rows.value == transposed.value;
-}
-
 }  // namespace
 
 Graph::Graph() : data_(std::make_shared<const Data>()) {}
 
 Graph::Graph(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
 
-Graph Graph::from_edges(const EdgeList& edges, Direction direction) {
+template <typename Edges>
+Graph Graph::build(Edges& edges, Direction direction) {
   check_edges(edges);
   auto data = std::make_shared<Data>();
   data->graph_ptr = {0, edges.num_nodes};
   data->is_weighted = !edges.weight.empty();
-  data->rows = transpose(bucket_by_source(edges));
-  merge_repeats(data->rows, data->is_weighted);
-  if (direction == Direction::kUndirected) data->rows = read_both_ways(data->rows, edges);
+  data->rows = bucket_by_row(edges, direction);
+  if constexpr (!std::is_const_v<Edges>) {
+    if (!data->is_weighted) edges = {};  // only weights can disagree
+  }
+  settle_rows(data->rows, edges);
+  if constexpr (!std::is_const_v<Edges>) edges = {};
+  if (!data->is_weighted) data->rows.value.assign(data->rows.col.size(), 1.0);
   data->num_self_loops = count_self_loops(data->rows);
   const auto entries = static_cast<std::int64_t>(data->rows.col.size());
   if (direction == Direction::kUndirected) {
     data->num_edges = (entries + data->num_self_loops) / 2;
   } else {
     data->num_edges = entries;
-    data->is_symmetric = equals_transpose(data->rows);
+    data->is_symmetric = symmetry_of(data->rows).values;
   }
   return Graph(std::move(data));
+}
+
+Graph Graph::from_edges(const EdgeList& edges, Direction direction) {
+  return build(edges, direction);
+}
+
+Graph Graph::take_edges(CompactEdgeList edges, Direction direction) {
+  return build(edges, direction);
 }
 
 std::int64_t Graph::num_nodes() const { return data_->rows.num_rows(); }

@@ -27,6 +27,9 @@ class Graph {
   /// Throws base::Error naming the offending edge (out of range, non-finite weight, sizes that
   /// differ, two directions listed with different weights as undirected: that one has a hint).
   static Graph from_edges(const EdgeList& edges, Direction direction = Direction::kUndirected);
+  /// The same of a list that is given away: its memory is free before that of the graph is
+  /// complete.
+  static Graph take_edges(CompactEdgeList edges, Direction direction = Direction::kUndirected);
 
   std::int64_t num_nodes() const;
   /// Stored entries: an undirected edge counts twice, a self-loop once.
@@ -48,6 +51,8 @@ class Graph {
  private:
   struct Data;
   explicit Graph(std::shared_ptr<const Data> data);
+  template <typename Edges>
+  static Graph build(Edges& edges, Direction direction);
   friend Graph make_batch(std::span<const Graph> graphs);
   std::shared_ptr<const Data> data_;
 };

@@ -218,15 +218,14 @@ Gso Gso::from_csr(std::vector<std::int64_t> row_ptr, std::vector<std::int32_t> c
   data->value_float = to_float(data->rows.value);
   data->graph_ptr = std::move(graph_ptr);
   data->kind = kind;
-  Csr transposed = transpose(data->rows);
-  const bool has_symmetric_pattern = has_same_pattern(data->rows, transposed);
-  const bool is_symmetric = has_symmetric_pattern && data->rows.value == transposed.value;
+  const Symmetry symmetry = symmetry_of(data->rows);
   data->transposed.row_ptr.clear();
-  if (!has_symmetric_pattern) {
-    data->transposed.row_ptr = std::move(transposed.row_ptr);
-    data->transposed.col = std::move(transposed.col);
-  }
-  if (!is_symmetric) {
+  if (!symmetry.values) {
+    Csr transposed = transpose(data->rows);
+    if (!symmetry.pattern) {
+      data->transposed.row_ptr = std::move(transposed.row_ptr);
+      data->transposed.col = std::move(transposed.col);
+    }
     data->transposed.value = std::move(transposed.value);
     data->transposed_float = to_float(data->transposed.value);
   }
@@ -239,8 +238,8 @@ Gso Gso::from_csr(std::vector<std::int64_t> row_ptr, std::vector<std::int32_t> c
                   .transposed_value = data->transposed.value,
                   .transposed_value_float = data->transposed_float,
                   .graph_ptr = data->graph_ptr,
-                  .has_symmetric_pattern = has_symmetric_pattern,
-                  .is_symmetric = is_symmetric};
+                  .has_symmetric_pattern = symmetry.pattern,
+                  .is_symmetric = symmetry.values};
   return Gso(std::move(data));
 }
 

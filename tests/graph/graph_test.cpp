@@ -6,17 +6,21 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/graph/dense.h"
+#include "tests/support/scratch.h"
 
 namespace mpssm::graph {
 namespace {
 
+using mpssm::testing::message_of;
 using testing::Dense;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -140,6 +144,97 @@ TEST(Graph, UndirectedIsTheUnionOfBothReadings) {
       expected[edges.dst[e]][edges.src[e]] = expected[edges.src[e]][edges.dst[e]] = 1.0;
     }
     EXPECT_EQ(to_dense(Graph::from_edges(edges)), expected);
+  }
+}
+
+// Entries in rows, each the sum of its edges in the order of the list, by the plainest means.
+std::map<std::pair<std::int64_t, std::int64_t>, double> entries_of(const EdgeList& edges,
+                                                                   Direction direction) {
+  std::map<std::pair<std::int64_t, std::int64_t>, double> forward;
+  for (std::size_t e = 0; e < edges.src.size(); ++e) {
+    const double weight = edges.weight.empty() ? 1.0 : edges.weight[e];
+    const auto [entry, is_new] = forward.emplace(std::pair(edges.dst[e], edges.src[e]), weight);
+    if (!is_new && !edges.weight.empty()) entry->second += weight;
+  }
+  auto entries = forward;
+  for (const auto& [ends, weight] : forward) {
+    if (direction == Direction::kUndirected)
+      entries.emplace(std::pair(ends.second, ends.first), weight);
+  }
+  return entries;
+}
+
+std::map<std::pair<std::int64_t, std::int64_t>, double> entries_of(const Graph& graph) {
+  std::map<std::pair<std::int64_t, std::int64_t>, double> entries;
+  for (std::int64_t i = 0; i < graph.num_nodes(); ++i) {
+    for (std::int64_t e = graph.row_ptr()[i]; e < graph.row_ptr()[i + 1]; ++e) {
+      entries.emplace_hint(entries.end(), std::pair(i, graph.col()[e]), graph.weight()[e]);
+    }
+  }
+  return entries;
+}
+
+CompactEdgeList compact(const EdgeList& edges) {
+  return {.num_nodes = edges.num_nodes,
+          .src = {edges.src.begin(), edges.src.end()},
+          .dst = {edges.dst.begin(), edges.dst.end()},
+          .weight = edges.weight};
+}
+
+// Node 0 has a row of hundreds, others of a few; edges repeat, and the sums of their weights have
+// bits that depend on the order.
+EdgeList edges_with_a_hub(std::int64_t num_nodes, bool weighted, std::uint64_t seed) {
+  EdgeList edges = testing::random_edges(num_nodes, 6 * num_nodes, seed);
+  for (std::size_t e = 0; e < edges.src.size(); ++e) {
+    if (e % 3 == 0) edges.src[e] = 0;
+    if (e % 3 == 1) edges.dst[e] = 0;
+    // One direction only: two would have to have one sum.
+    if (edges.src[e] > edges.dst[e]) std::swap(edges.src[e], edges.dst[e]);
+  }
+  edges.weight = testing::random_vector(std::ssize(edges.src), seed);
+  if (!weighted) edges.weight.clear();
+  return edges;
+}
+
+TEST(Graph, EqualsThePlainestAssemblyBitByBit) {
+  for (const std::int64_t num_nodes : {1, 2, 9, 200}) {
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      for (const bool weighted : {false, true}) {
+        const EdgeList edges = edges_with_a_hub(num_nodes, weighted, seed);
+        for (const Direction direction : {Direction::kUndirected, Direction::kDirected}) {
+          const auto expected = entries_of(edges, direction);
+          const Graph graph = Graph::from_edges(edges, direction);
+          EXPECT_EQ(entries_of(graph), expected);
+          EXPECT_EQ(graph.num_entries(), std::ssize(expected));
+          const Graph taken = Graph::take_edges(compact(edges), direction);
+          EXPECT_EQ(entries_of(taken), expected);
+          EXPECT_EQ(taken.num_entries(), std::ssize(expected));
+          EXPECT_EQ(taken.num_edges(), graph.num_edges());
+          EXPECT_EQ(taken.is_symmetric(), graph.is_symmetric());
+          EXPECT_EQ(taken.is_weighted(), weighted);
+        }
+      }
+    }
+  }
+}
+
+TEST(Graph, KnowsWhetherItEqualsItsTranspose) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    // Few nodes and many edges: some of these graphs are symmetric by chance.
+    EdgeList edges = testing::random_edges(3, 1 + seed % 9, seed);
+    if (seed % 2 == 0) edges.weight.clear();
+    const Graph graph = Graph::from_edges(edges, Direction::kDirected);
+    const Dense dense = to_dense(graph);
+    EXPECT_EQ(graph.is_symmetric(), dense == testing::transposed(dense)) << seed;
+  }
+}
+
+TEST(Graph, TakenEdgesAreCheckedAlike) {
+  const EdgeList outside{.num_nodes = 2, .src = {0, 2}, .dst = {1, 1}, .weight = {}};
+  const EdgeList conflict{.num_nodes = 2, .src = {0, 1}, .dst = {1, 0}, .weight = {1.0, 2.0}};
+  for (const EdgeList& edges : {outside, conflict}) {
+    EXPECT_EQ(message_of([&] { Graph::take_edges(compact(edges)); }),
+              message_of([&] { Graph::from_edges(edges); }));
   }
 }
 
