@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-BareGraph read_edges_alone(const io::CsvTable& table, const LoadOptions& options) {
-  CollectedGraph collected = collect_graph(table, options);
+BareGraph read_edges_alone(io::CsvReader table, const LoadOptions& options) {
+  CollectedGraph collected = collect_graph(std::move(table), options);
   return {.graph = std::move(collected.graph),
           .node_ids = std::move(collected.node_ids),
           .notes = std::move(collected.notes)};
@@ -35,7 +35,7 @@ BareGraph read_tables(const io::CsvTable& nodes, const fs::path& edges,
   const std::size_t id_column = need_column(nodes, "id", "");
   BareGraph result;
   result.graph = read_graph(edges, index_ids(nodes, id_column), options, result.notes);
-  for (const auto& row : nodes.rows) result.node_ids.push_back(row[id_column]);
+  for (const io::CsvRow row : nodes.rows) result.node_ids.emplace_back(row[id_column]);
   return result;
 }
 
@@ -46,7 +46,7 @@ BareGraph read_bare_folder(const fs::path& folder, const LoadOptions& options) {
     throw base::Error(shown(folder) + ": expected a folder with edges.csv, got none there");
   }
   if (is_file(nodes)) return read_tables(io::read_csv(nodes), edges, options);
-  BareGraph result = read_edges_alone(io::read_csv(edges), options);
+  BareGraph result = read_edges_alone(io::CsvReader(edges), options);
   result.notes.push_back(shown(folder) + ": no nodes.csv; the nodes are the ends of the edges");
   return result;
 }
@@ -57,11 +57,11 @@ BareGraph read_table(const fs::path& path, const LoadOptions& options) {
   if (path.filename() == "edges.csv" && is_file(folder / "nodes.csv")) {
     return read_bare_folder(folder, options);
   }
-  const io::CsvTable table = io::read_csv(path);
-  const bool is_nodes =
-      path.filename() == "nodes.csv" || (!has_ends(table) && table.column("id").has_value());
-  if (is_nodes) return read_tables(table, folder / "edges.csv", options);
-  return read_edges_alone(table, options);
+  io::CsvReader table(path);
+  const bool is_nodes = path.filename() == "nodes.csv" ||
+                        (!has_ends(table.head()) && table.head().column("id").has_value());
+  if (is_nodes) return read_tables(io::read_csv(std::move(table)), folder / "edges.csv", options);
+  return read_edges_alone(std::move(table), options);
 }
 
 BareGraph graph_in(Dataset dataset) {

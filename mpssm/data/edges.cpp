@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "mpssm/base/error.h"
@@ -19,15 +20,15 @@ namespace {
 
 // An undirected pair with what each direction adds up to.
 struct Pair {
-  std::int64_t low;
-  std::int64_t high;
+  std::int32_t low;
+  std::int32_t high;
   double up;
   double down;
 
   bool same_ends(const Pair& other) const { return low == other.low && high == other.high; }
 };
 
-std::vector<Pair> collect_pairs(const graph::EdgeList& edges) {
+std::vector<Pair> collect_pairs(const graph::CompactEdgeList& edges) {
   std::vector<Pair> pairs;
   pairs.reserve(edges.src.size());
   for (std::size_t e = 0; e < edges.src.size(); ++e) {
@@ -60,7 +61,7 @@ std::vector<double> read_weights(const io::Npz& npz, std::int64_t count) {
     const io::Array array = npz.read("weights");
     std::vector<double> weights(static_cast<std::size_t>(count));
     std::memcpy(weights.data(), array.bytes.data(), array.bytes.size());
-    return weights;  // Graph::from_edges refuses what is not finite
+    return weights;  // Graph::take_edges refuses what is not finite
   }
   const std::vector<float> weights = npz.floats("weights", std::vector<std::int64_t>{count});
   return {weights.begin(), weights.end()};
@@ -80,10 +81,10 @@ void check_row_sums(const std::string& where, const graph::Graph& graph) {
   }
 }
 
-graph::Graph from_edges(const std::string& where, const graph::EdgeList& edges,
+graph::Graph take_edges(const std::string& where, graph::CompactEdgeList edges,
                         graph::Direction direction) {
   try {
-    return graph::Graph::from_edges(edges, direction);
+    return graph::Graph::take_edges(std::move(edges), direction);
   } catch (const base::Error& error) {
     // In the words of a file's owner, not of the function's caller.
     if (error.text().hint.empty()) throw error.at(where);
@@ -105,9 +106,9 @@ std::string listed(const std::string& what, const std::vector<std::string>& name
   return text;
 }
 
-graph::Graph make_graph(const std::string& where, const graph::EdgeList& edges,
+graph::Graph make_graph(const std::string& where, graph::CompactEdgeList edges,
                         graph::Direction direction) {
-  graph::Graph graph = from_edges(where, edges, direction);
+  graph::Graph graph = take_edges(where, std::move(edges), direction);
   if (graph.is_weighted()) check_row_sums(where, graph);
   return graph;
 }
@@ -126,7 +127,7 @@ void check_node(const std::string& place, std::int64_t node, std::int64_t num_no
   throw base::Error(place, fmt::format("expected a node in [0, {}), got {}", num_nodes, node));
 }
 
-graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes) {
+graph::CompactEdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes) {
   const bool pairs = npz.has("edges");
   if (!pairs && !npz.has("edge_index")) {
     throw base::Error(shown(npz.path()) +
@@ -138,7 +139,7 @@ graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes) {
   const std::vector<std::int64_t> ends = npz.integers(name, shape);
   const std::size_t count = ends.size() / 2;
   count_graph(npz, name, num_nodes, static_cast<std::int64_t>(count));
-  graph::EdgeList edges{.num_nodes = num_nodes};
+  graph::CompactEdgeList edges{.num_nodes = num_nodes};
   edges.src.resize(count);
   edges.dst.resize(count);
   for (std::size_t i = 0; i < ends.size(); ++i) {
@@ -150,7 +151,7 @@ graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes) {
       check_node(fmt::format("{}: array '{}': [{}, {}]", shown(npz.path()), name, row, column),
                  ends[i], num_nodes);
     }
-    (end == 0 ? edges.src : edges.dst)[edge] = ends[i];
+    (end == 0 ? edges.src : edges.dst)[edge] = static_cast<std::int32_t>(ends[i]);
   }
   if (npz.has("weights")) {
     edges.weight = read_weights(npz, static_cast<std::int64_t>(count));
@@ -158,13 +159,13 @@ graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes) {
   return edges;
 }
 
-graph::EdgeList symmetrise(const graph::EdgeList& edges, Merge merge) {
+graph::CompactEdgeList symmetrise(graph::CompactEdgeList edges, Merge merge) {
   if (edges.weight.empty()) return edges;
   const std::vector<Pair> pairs = collect_pairs(edges);
   const bool listed_once = std::none_of(pairs.begin(), pairs.end(), [](const Pair& pair) {
     return pair.low != pair.high && pair.up != 0.0 && pair.down != 0.0;
   });
-  graph::EdgeList result{.num_nodes = edges.num_nodes};
+  graph::CompactEdgeList result{.num_nodes = edges.num_nodes};
   for (const Pair& pair : pairs) {
     const double largest = std::max(pair.up, pair.down);
     const bool keep = merge == Merge::kMax || listed_once;

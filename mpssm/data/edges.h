@@ -19,14 +19,14 @@ std::string shown(const std::filesystem::path& path);
 /// "columns 'a', 'b'": at most five names and how many more, for a message.
 std::string listed(const std::string& what, const std::vector<std::string>& names);
 
-/// Graph::from_edges with its complaints as base::Error that starts with `where`. Refuses
+/// Graph::take_edges with its complaints as base::Error that starts with `where`. Refuses
 /// weights that add up to more at a node than 32 bits hold: operators have float entries.
-graph::Graph make_graph(const std::string& where, const graph::EdgeList& edges,
+graph::Graph make_graph(const std::string& where, graph::CompactEdgeList edges,
                         graph::Direction direction);
 
 /// Arrays 'edges' [m, 2] or 'edge_index' [2, m], and 'weights' [m] if there. Throws base::Error
 /// naming the position of an index outside [0, num_nodes).
-graph::EdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes);
+graph::CompactEdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes);
 
 /// Counts the memory of a graph that is about to be made of an array, see io::Npz::count_memory.
 void count_graph(const io::Npz& npz, std::string_view array, std::int64_t num_nodes,
@@ -41,6 +41,6 @@ enum class Merge {
 };
 /// One weight |w| for each undirected edge; edges without weights come back as they are. Repeated
 /// edges are added up first.
-graph::EdgeList symmetrise(const graph::EdgeList& edges, Merge merge);
+graph::CompactEdgeList symmetrise(graph::CompactEdgeList edges, Merge merge);
 
 }  // namespace mpssm::data

@@ -4,9 +4,8 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <fmt/core.h>
-#include <functional>
-#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -20,15 +19,14 @@ namespace mpssm::data {
 namespace {
 
 using Ends = std::pair<std::size_t, std::size_t>;  // columns
-using NodeAt = std::function<std::int64_t(std::size_t row, std::size_t column)>;
 
-std::string header_of(const io::CsvTable& table) {
+std::string header_of(const io::CsvHeader& table) {
   std::string names;
   for (const std::string& name : table.header) names += (names.empty() ? "" : ", ") + name;
   return base::printable(names, 200);
 }
 
-std::optional<Ends> find_ends(const io::CsvTable& table) {
+std::optional<Ends> find_ends(const io::CsvHeader& table) {
   constexpr std::array<std::pair<const char*, const char*>, 3> kNames = {
       {{"src", "dst"}, {"source", "target"}, {"from", "to"}}};
   for (const auto& [first, second] : kNames) {
@@ -39,7 +37,7 @@ std::optional<Ends> find_ends(const io::CsvTable& table) {
   return std::nullopt;
 }
 
-Ends end_columns(const io::CsvTable& table) {
+Ends end_columns(const io::CsvHeader& table) {
   if (const auto ends = find_ends(table)) return *ends;
   throw base::Error(shown(table.path) +
                     ": expected columns 'src' and 'dst' (or 'source' and 'target', or 'from' "
@@ -47,28 +45,35 @@ Ends end_columns(const io::CsvTable& table) {
                     header_of(table));
 }
 
-// Row by row; the number of nodes is left to the caller.
-graph::EdgeList list_edges(const io::CsvTable& table, const NodeAt& node_at) {
-  const auto [src, dst] = end_columns(table);
-  const auto weight = table.column("weight");
-  graph::EdgeList edges;
-  for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    edges.src.push_back(node_at(row, src));
-    edges.dst.push_back(node_at(row, dst));
-    if (!weight) continue;
-    const auto number = io::to_number(table.rows[row][*weight]);
-    if (!number || std::abs(*number) > std::numeric_limits<float>::max()) {
-      throw base::Error(table.place(row, *weight),
-                        fmt::format("expected a {}, got '{}'",
-                                    number ? "number that fits 32 bits" : "finite number",
-                                    base::printable(table.rows[row][*weight])));
-    }
-    edges.weight.push_back(*number);
+double weight_at(const io::CsvReader& reader, std::size_t column) {
+  const std::string_view cell = reader.cells()[column];
+  const auto number = io::to_number(cell);
+  if (number && std::abs(*number) <= std::numeric_limits<float>::max()) return *number;
+  throw base::Error(
+      reader.place(column),
+      fmt::format("expected a {}, got '{}'", number ? "number that fits 32 bits" : "finite number",
+                  base::printable(cell)));
+}
+
+// Row by row, each end by node_at(column); the number of nodes is left to the caller.
+template <typename NodeAt>
+graph::CompactEdgeList list_edges(io::CsvReader& reader, const NodeAt& node_at) {
+  const auto [src, dst] = end_columns(reader.head());
+  const auto weight = reader.head().column("weight");
+  graph::CompactEdgeList edges;
+  const std::size_t max_rows = reader.max_rows();
+  edges.src.reserve(max_rows);
+  edges.dst.reserve(max_rows);
+  if (weight) edges.weight.reserve(max_rows);
+  while (reader.next()) {
+    edges.src.push_back(static_cast<std::int32_t>(node_at(src)));
+    edges.dst.push_back(static_cast<std::int32_t>(node_at(dst)));
+    if (weight) edges.weight.push_back(weight_at(reader, *weight));
   }
   return edges;
 }
 
-void note_other_columns(const io::CsvTable& table, std::vector<std::string>& notes) {
+void note_other_columns(const io::CsvHeader& table, std::vector<std::string>& notes) {
   const auto [src, dst] = end_columns(table);
   std::vector<std::string> others;
   for (std::size_t column = 0; column < table.header.size(); ++column) {
@@ -80,16 +85,16 @@ void note_other_columns(const io::CsvTable& table, std::vector<std::string>& not
                               shown(table.path), listed("column", others)));
 }
 
-graph::Graph graph_of(const io::CsvTable& table, const graph::EdgeList& edges,
+graph::Graph graph_of(const std::filesystem::path& path, graph::CompactEdgeList edges,
                       const LoadOptions& options) {
   const bool directed = options.directed.value_or(false);
-  return make_graph(shown(table.path), edges,
+  return make_graph(shown(path), std::move(edges),
                     directed ? graph::Direction::kDirected : graph::Direction::kUndirected);
 }
 
 }  // namespace
 
-std::size_t need_column(const io::CsvTable& table, const std::string& name, const char* advice) {
+std::size_t need_column(const io::CsvHeader& table, const std::string& name, const char* advice) {
   if (const auto column = table.column(name)) return *column;
   const std::vector<std::string_view> names(table.header.begin(), table.header.end());
   const std::string_view near = base::nearest(name, names);
@@ -99,58 +104,67 @@ std::size_t need_column(const io::CsvTable& table, const std::string& name, cons
                   near.empty() ? "" : " (did you mean '" + base::printable(near) + "'?)", advice));
 }
 
-Ids index_ids(const io::CsvTable& table, std::size_t column) {
+NodeIndex index_ids(const io::CsvTable& table, std::size_t column) {
   if (table.rows.empty()) {
     throw base::Error(shown(table.path) + ": expected at least one node, got the header only");
   }
-  Ids ids;
-  ids.reserve(table.rows.size());
+  NodeIndex ids(table.rows.size(), [&table, column](std::int64_t row) {
+    return table.rows[static_cast<std::size_t>(row)][column];
+  });
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    const std::string& id = table.rows[row][column];
+    const std::string_view id = table.rows[row][column];
     if (id.empty()) throw base::Error(table.place(row, column) + ": expected an id, got none");
-    const auto [found, is_new] = ids.emplace(id, row);
+    const auto [first, is_new] = ids.add(id);
     if (is_new) continue;
     throw base::Error(table.place(row, column),
                       fmt::format("expected each id once, got '{}' again, first in line {}",
-                                  base::printable(id), table.line[found->second]));
+                                  base::printable(id), table.line[first]));
   }
   return ids;
 }
 
-bool has_ends(const io::CsvTable& table) { return find_ends(table).has_value(); }
+bool has_ends(const io::CsvHeader& table) { return find_ends(table).has_value(); }
 
-graph::Graph read_graph(const std::filesystem::path& path, const Ids& ids,
+graph::Graph read_graph(const std::filesystem::path& path, const NodeIndex& ids,
                         const LoadOptions& options, std::vector<std::string>& notes) {
-  const io::CsvTable table = io::read_csv(path);
-  graph::EdgeList edges = list_edges(table, [&](std::size_t row, std::size_t column) {
-    const std::string& id = table.rows[row][column];
-    const auto found = ids.find(id);
-    if (found != ids.end()) return found->second;
-    throw base::Error(
-        table.place(row, column),
-        fmt::format("expected an id of the table of nodes, got '{}'", base::printable(id)));
-  });
-  edges.num_nodes = std::ssize(ids);
-  note_other_columns(table, notes);
-  return graph_of(table, edges, options);
+  graph::CompactEdgeList edges;
+  {
+    io::CsvReader reader(path);  // gone with its text before the graph is made
+    edges = list_edges(reader, [&](std::size_t column) {
+      const std::string_view id = reader.cells()[column];
+      const std::int64_t node = ids.find(id);
+      if (node >= 0) return node;
+      throw base::Error(
+          reader.place(column),
+          fmt::format("expected an id of the table of nodes, got '{}'", base::printable(id)));
+    });
+    note_other_columns(reader.head(), notes);
+  }
+  edges.num_nodes = ids.size();
+  return graph_of(path, std::move(edges), options);
 }
 
-CollectedGraph collect_graph(const io::CsvTable& table, const LoadOptions& options) {
+CollectedGraph collect_graph(io::CsvReader given, const LoadOptions& options) {
   CollectedGraph result;
-  Ids ids;
-  graph::EdgeList edges = list_edges(table, [&](std::size_t row, std::size_t column) {
-    const std::string& id = table.rows[row][column];
-    if (id.empty()) throw base::Error(table.place(row, column) + ": expected an id, got none");
-    const auto [found, is_new] = ids.emplace(id, std::ssize(ids));
-    if (is_new) result.node_ids.push_back(id);
-    return found->second;
+  std::optional<io::CsvReader> reader(std::move(given));
+  const io::CsvHeader head = reader->head();
+  NodeIndex ids(reader->max_rows(), [&result](std::int64_t node) {
+    return std::string_view(result.node_ids[static_cast<std::size_t>(node)]);
   });
+  graph::CompactEdgeList edges = list_edges(*reader, [&](std::size_t column) {
+    const std::string_view id = reader->cells()[column];
+    if (id.empty()) throw base::Error(reader->place(column) + ": expected an id, got none");
+    const auto [node, is_new] = ids.add(id);
+    if (is_new) result.node_ids.emplace_back(id);
+    return node;
+  });
+  reader.reset();
   if (edges.src.empty()) {
-    throw base::Error(shown(table.path) + ": expected at least one edge, got the header only");
+    throw base::Error(shown(head.path) + ": expected at least one edge, got the header only");
   }
-  edges.num_nodes = std::ssize(ids);
-  note_other_columns(table, result.notes);
-  result.graph = graph_of(table, edges, options);
+  edges.num_nodes = ids.size();
+  note_other_columns(head, result.notes);
+  result.graph = graph_of(head.path, std::move(edges), options);
   return result;
 }
 

@@ -68,7 +68,7 @@ void read_features(const io::CsvTable& table, const std::vector<std::size_t>& co
 }
 
 Part part_at(const io::CsvTable& table, std::size_t row, std::size_t column) {
-  const std::string& cell = table.rows[row][column];
+  const std::string_view cell = table.rows[row][column];
   if (cell.empty() || cell == "none") return Part::kNone;
   if (cell == "train" || cell == "0") return Part::kTrain;
   if (cell == "val" || cell == "valid" || cell == "validation" || cell == "1") return Part::kVal;
@@ -105,7 +105,7 @@ Dataset read_node_tables(const std::filesystem::path& nodes, const std::filesyst
                          const LoadOptions& options) {
   const io::CsvTable table = io::read_csv(nodes);
   const std::size_t id_column = need_column(table, "id", "");
-  const Ids ids = index_ids(table, id_column);
+  const NodeIndex ids = index_ids(table, id_column);
   Dataset dataset{.source = shown(nodes) + ", " + shown(edges)};
   NodeData data;
   data.graph = read_graph(edges, ids, options, dataset.notes);
@@ -135,7 +135,7 @@ Dataset read_node_tables(const std::filesystem::path& nodes, const std::filesyst
   data.class_names = std::move(labels.class_names);
   dataset.task = labels.task;
   dataset.metric = default_metric(labels.task);
-  for (const auto& row : table.rows) data.node_ids.push_back(row[id_column]);
+  for (const io::CsvRow row : table.rows) data.node_ids.emplace_back(row[id_column]);
   read_split(table, options, dataset, data);
   dataset.content = std::move(data);
   return dataset;

@@ -47,25 +47,25 @@ void count_pairs(const io::Npz& npz, const char* array, std::int64_t num_edges) 
   npz.count_memory(array, kBytesPerEdge * static_cast<std::uint64_t>(num_edges));
 }
 
-graph::EdgeList read_listed_edges(const io::Npz& npz, std::int64_t num_nodes) {
-  graph::EdgeList edges = read_edges(npz, num_nodes);
+graph::CompactEdgeList read_listed_edges(const io::Npz& npz, std::int64_t num_nodes) {
+  graph::CompactEdgeList edges = read_edges(npz, num_nodes);
   if (!edges.weight.empty()) count_pairs(npz, "weights", std::ssize(edges.weight));
   return edges;
 }
 
-graph::EdgeList read_adjacency(const io::Npz& npz, std::int64_t num_nodes) {
+graph::CompactEdgeList read_adjacency(const io::Npz& npz, std::int64_t num_nodes) {
   const std::vector<float> adjacency = npz.floats("adj", Shape{num_nodes, num_nodes});
   const auto zeros = std::count(adjacency.begin(), adjacency.end(), 0.0f);
   const std::int64_t count = std::ssize(adjacency) - zeros;
   count_pairs(npz, "adj", count);
   count_graph(npz, "adj", num_nodes, count / 2);
-  graph::EdgeList edges{.num_nodes = num_nodes};
+  graph::CompactEdgeList edges{.num_nodes = num_nodes};
   for (std::int64_t i = 0; i < num_nodes; ++i) {
     for (std::int64_t j = 0; j < num_nodes; ++j) {
       const float weight = adjacency[i * num_nodes + j];
       if (weight == 0.0f) continue;
-      edges.src.push_back(i);
-      edges.dst.push_back(j);
+      edges.src.push_back(static_cast<std::int32_t>(i));
+      edges.dst.push_back(static_cast<std::int32_t>(j));
       edges.weight.push_back(weight);
     }
   }
@@ -77,10 +77,10 @@ graph::Graph read_graph(const io::Npz& npz, std::int64_t num_nodes) {
     throw base::Error(shown(npz.path()) +
                       ": expected a graph in an array 'edges', 'edge_index' or 'adj', got none");
   }
-  const graph::EdgeList edges = npz.has("adj")
-                                    ? symmetrise(read_adjacency(npz, num_nodes), Merge::kMax)
-                                    : symmetrise(read_listed_edges(npz, num_nodes), Merge::kMean);
-  return make_graph(shown(npz.path()), edges, graph::Direction::kUndirected);
+  graph::CompactEdgeList edges = npz.has("adj")
+                                     ? symmetrise(read_adjacency(npz, num_nodes), Merge::kMax)
+                                     : symmetrise(read_listed_edges(npz, num_nodes), Merge::kMean);
+  return make_graph(shown(npz.path()), std::move(edges), graph::Direction::kUndirected);
 }
 
 void read_clock(const io::Npz& npz, SeriesData& series) {

@@ -147,12 +147,12 @@ void read_periods(const Document& file, SeriesData& series) {
 
 graph::Graph read_graph(const Document& file, const std::string& where, std::int64_t num_nodes) {
   const Json& list = file.list("edges");
-  graph::EdgeList edges{.num_nodes = num_nodes};
+  graph::CompactEdgeList edges{.num_nodes = num_nodes};
   for (std::size_t e = 0; e < list.size(); ++e) {
     const std::string place = fmt::format("'edges' {}", e);
     if (!list[e].is_array() || list[e].size() != 2) file.fail(place, "a pair of nodes", list[e]);
-    edges.src.push_back(file.index(list[e][0], place, num_nodes));
-    edges.dst.push_back(file.index(list[e][1], place, num_nodes));
+    edges.src.push_back(static_cast<std::int32_t>(file.index(list[e][0], place, num_nodes)));
+    edges.dst.push_back(static_cast<std::int32_t>(file.index(list[e][1], place, num_nodes)));
   }
   if (file.has("weights")) {
     const Json& weights = file.list("weights");
@@ -164,7 +164,8 @@ graph::Graph read_graph(const Document& file, const std::string& where, std::int
       edges.weight.push_back(file.number(weights[e], fmt::format("'weights' {}", e)));
     }
   }
-  return make_graph(where, symmetrise(edges, Merge::kMean), graph::Direction::kUndirected);
+  return make_graph(where, symmetrise(std::move(edges), Merge::kMean),
+                    graph::Direction::kUndirected);
 }
 
 // {"name": number of the node, ...}

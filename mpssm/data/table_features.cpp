@@ -27,7 +27,7 @@ bool is_out_of_range(std::string_view cell) {
 }
 
 double number_at(const io::CsvTable& table, std::size_t row, std::size_t column) {
-  const std::string& cell = table.rows[row][column];
+  const std::string_view cell = table.rows[row][column];
   const auto number = io::to_number(cell);
   if (number) return *number;
   throw base::Error(
@@ -48,7 +48,7 @@ std::vector<double> numbers_of(const io::CsvTable& table, std::size_t column) {
 std::size_t first_text(const io::CsvTable& table, std::size_t column) {
   std::size_t row = 0;
   for (; row < table.rows.size(); ++row) {
-    const std::string& cell = table.rows[row][column];
+    const std::string_view cell = table.rows[row][column];
     const bool may_be_number =
         cell.empty() || io::to_number(cell) || is_non_finite_word(cell) || is_out_of_range(cell);
     if (!may_be_number) break;
@@ -59,8 +59,8 @@ std::size_t first_text(const io::CsvTable& table, std::size_t column) {
 std::vector<std::string> categories_of(const io::CsvTable& table, std::size_t column,
                                        std::size_t text_row) {
   std::set<std::string> values;
-  for (const auto& row : table.rows) {
-    if (!row[column].empty()) values.insert(row[column]);
+  for (const io::CsvRow row : table.rows) {
+    if (!row[column].empty()) values.emplace(row[column]);
   }
   if (values.size() > kMaxCategories) {
     throw base::Error(
@@ -108,7 +108,7 @@ class Writer {
     std::set<std::string_view> unknown;
     std::int64_t cells = 0;
     for (std::size_t row = 0; row < table_.rows.size(); ++row) {
-      const std::string& cell = table_.rows[row][source];
+      const std::string_view cell = table_.rows[row][source];
       const auto found = number_of.find(cell);
       if (found != number_of.end()) {
         at(row, first + found->second) = 1.0f;

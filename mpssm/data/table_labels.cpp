@@ -22,9 +22,10 @@ constexpr std::size_t kMaxNumericClasses = 50;
 bool is_whole(double number) { return number == std::floor(number) && std::abs(number) <= 0x1p53; }
 
 // "1", "01" and "1.0" are one class.
-std::string class_name(const std::string& cell) {
+std::string class_name(std::string_view cell) {
   const auto number = io::to_number(cell);
-  return number && is_whole(*number) ? std::to_string(static_cast<std::int64_t>(*number)) : cell;
+  return number && is_whole(*number) ? std::to_string(static_cast<std::int64_t>(*number))
+                                     : std::string(cell);
 }
 
 struct Survey {
@@ -37,7 +38,7 @@ struct Survey {
 Survey survey(const io::CsvTable& table, std::size_t column) {
   Survey result;
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    const std::string& cell = table.rows[row][column];
+    const std::string_view cell = table.rows[row][column];
     if (cell.empty()) continue;
     result.classes.insert(class_name(cell));
     const auto number = io::to_number(cell);
@@ -68,7 +69,7 @@ std::vector<std::string> sorted_classes(const Survey& found) {
 std::vector<float> read_numbers(const io::CsvTable& table, std::size_t column) {
   std::vector<float> target(table.rows.size(), kNoLabel);
   for (std::size_t row = 0; row < target.size(); ++row) {
-    const std::string& cell = table.rows[row][column];
+    const std::string_view cell = table.rows[row][column];
     if (cell.empty()) continue;
     const auto number = io::to_number(cell);
     if (!number) fail_not_a_number(table, row, column);
@@ -91,7 +92,7 @@ std::vector<float> read_classes(const io::CsvTable& table, std::size_t column,
   std::int64_t skipped = 0;
   std::string example;
   for (std::size_t row = 0; row < target.size(); ++row) {
-    const std::string& cell = table.rows[row][column];
+    const std::string_view cell = table.rows[row][column];
     if (cell.empty()) continue;
     const auto found = number_of.find(class_name(cell));
     if (found == number_of.end() && skip_new) {

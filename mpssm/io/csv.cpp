@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fmt/core.h>
+#include <limits>
 #include <unordered_set>
 #include <utility>
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
 #include "mpssm/base/utf8.h"
+#include "mpssm/io/bytes.h"
 #include "mpssm/io/file.h"
 
 namespace mpssm::io {
@@ -28,10 +31,20 @@ std::string place_of(const std::filesystem::path& path, std::int64_t line) {
   return fmt::format("{}:{}", path.string(), line);
 }
 
+// Whether all eight bytes are characters of ASCII other than NUL.
+bool are_plain(const char* bytes) {
+  const auto word = load<std::uint64_t>(bytes);
+  constexpr std::uint64_t kOnes = 0x0101010101010101u;
+  constexpr std::uint64_t kHighBits = 0x8080808080808080u;
+  return ((word | (word - kOnes)) & kHighBits) == 0;
+}
+
 void check_text(const std::filesystem::path& path, std::string_view text) {
   std::size_t at = 0;
   while (at < text.size() && text[at] != '\0') {
-    const std::size_t size = utf8_size(text.substr(at, 4));
+    while (at + 8 <= text.size() && are_plain(text.data() + at)) at += 8;
+    if (at == text.size()) return;
+    const std::size_t size = text[at] == '\0' ? 0 : utf8_size(text.substr(at, 4));
     if (size == 0) break;
     at += size;
   }
@@ -57,97 +70,7 @@ char find_separator(std::string_view text) {
   return found;
 }
 
-// Takes records off the front of a text, one by one.
-class Records {
- public:
-  Records(const std::filesystem::path& path, std::string_view text)
-      : path_(path), text_(text), separator_(find_separator(text)) {}
-
-  bool at_end() const { return at_ == text_.size(); }
-  std::int64_t line() const { return line_; }
-
-  bool skip_blank_line() {
-    const std::size_t start = at_;
-    skip_blanks();
-    if (at_end() || at_line_end()) {
-      skip_line_end();
-      return true;
-    }
-    at_ = start;
-    return false;
-  }
-
-  std::vector<std::string> take(std::size_t expected_cells) {
-    std::vector<std::string> cells;
-    cells.reserve(expected_cells);
-    cells.push_back(take_cell());
-    while (!at_end() && text_[at_] == separator_) {
-      ++at_;
-      cells.push_back(take_cell());
-    }
-    skip_line_end();
-    return cells;
-  }
-
- private:
-  bool at_line_end() const { return text_[at_] == '\n' || text_[at_] == '\r'; }
-  bool at_blank() const {
-    return text_[at_] != separator_ && kBlanks.find(text_[at_]) != std::string_view::npos;
-  }
-
-  void skip_blanks() {
-    while (!at_end() && at_blank()) ++at_;
-  }
-
-  void skip_line_end() {
-    if (at_end()) return;
-    at_ += text_.substr(at_, 2) == "\r\n" ? 2 : 1;
-    ++line_;
-  }
-
-  std::string take_cell() {
-    skip_blanks();
-    if (!at_end() && text_[at_] == kQuote) return take_quoted_cell();
-    const std::size_t start = at_;
-    while (!at_end() && text_[at_] != separator_ && !at_line_end()) ++at_;
-    const std::string_view cell = text_.substr(start, at_ - start);
-    return std::string(cell.substr(0, cell.find_last_not_of(kBlanks) + 1));
-  }
-
-  std::string take_quoted_cell() {
-    const std::int64_t first_line = line_;
-    std::string cell;
-    while (true) {
-      ++at_;  // the quote that opens the cell, or the second of two
-      const std::size_t end = text_.find(kQuote, at_);
-      if (end == std::string_view::npos) {
-        throw Error(place_of(path_, first_line),
-                    "expected a closing quote '\"', got the end of the file");
-      }
-      const std::string_view part = text_.substr(at_, end - at_);
-      cell += part;
-      line_ += std::count(part.begin(), part.end(), '\n');
-      at_ = end + 1;
-      if (at_end() || text_[at_] != kQuote) break;
-      cell += kQuote;
-    }
-    skip_blanks();
-    if (!at_end() && text_[at_] != separator_ && !at_line_end()) {
-      throw Error(place_of(path_, line_),
-                  "expected the cell to end after its closing quote, got '" +
-                      printable(text_.substr(at_, 20)) + "'; write a quote inside a cell twice");
-    }
-    return cell;
-  }
-
-  const std::filesystem::path& path_;
-  std::string_view text_;
-  char separator_;
-  std::size_t at_ = 0;
-  std::int64_t line_ = 1;
-};
-
-void check_header(const CsvTable& table) {
+void check_header(const CsvHeader& table) {
   std::unordered_set<std::string_view> names;
   for (std::size_t i = 0; i < table.header.size(); ++i) {
     const std::string& name = table.header[i];
@@ -159,28 +82,6 @@ void check_header(const CsvTable& table) {
       throw Error(place_of(table.path, 1),
                   "expected each column once, got '" + printable(name) + "' twice; rename one");
     }
-  }
-}
-
-void take_rows(Records& records, CsvTable& table) {
-  const std::size_t columns = table.header.size();
-  const auto fail_ragged = [&](std::int64_t line, const std::string& found) {
-    throw Error(place_of(table.path, line),
-                fmt::format("expected {}{} as in the header, got {}", columns,
-                            columns == 1 ? " cell" : " cells", found));
-  };
-  std::int64_t blank_line = 0;
-  while (!records.at_end()) {
-    const std::int64_t line = records.line();
-    if (records.skip_blank_line()) {
-      if (blank_line == 0) blank_line = line;
-      continue;
-    }
-    if (blank_line != 0) fail_ragged(blank_line, "a blank line; remove it");
-    std::vector<std::string> cells = records.take(columns);
-    if (cells.size() != columns) fail_ragged(line, std::to_string(cells.size()));
-    table.rows.push_back(std::move(cells));
-    table.line.push_back(line);
   }
 }
 
@@ -201,31 +102,177 @@ std::optional<T> parse(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::size_t> CsvTable::column(std::string_view name) const {
+std::optional<std::size_t> CsvHeader::column(std::string_view name) const {
   const auto found = std::find(header.begin(), header.end(), name);
   if (found == header.end()) return std::nullopt;
   return static_cast<std::size_t>(found - header.begin());
+}
+
+CsvReader::CsvReader(const std::filesystem::path& path)
+    : head_{.path = path, .header = {}}, text_(read_file(path)) {
+  if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+  if (at_end()) throw Error(path, "expected a line of column names, got an empty file");
+  check_text(path, std::string_view(text_).substr(at_));
+  separator_ = find_separator(std::string_view(text_).substr(at_));
+  for (const char c : {separator_, '\n', '\r', '\0'}) {
+    ends_cell_[static_cast<unsigned char>(c)] = true;
+  }
+  if (skip_blank_line()) {
+    throw Error(place_of(path, 1), "expected a line of column names, got a blank line");
+  }
+  take_cells();
+  head_.header.assign(cells_.begin(), cells_.end());
+  check_header(head_);
+}
+
+std::size_t CsvReader::max_rows() const {
+  const std::string_view rest = std::string_view(text_).substr(at_);
+  const auto line_ends =
+      std::count(rest.begin(), rest.end(), '\n') + std::count(rest.begin(), rest.end(), '\r');
+  // A cell and what ends it take a byte at least.
+  return std::min(static_cast<std::size_t>(line_ends), rest.size() / head_.header.size()) + 1;
+}
+
+bool CsvReader::next() {
+  while (!at_end()) {
+    row_line_ = line_;
+    if (skip_blank_line()) {
+      if (blank_line_ == 0) blank_line_ = row_line_;
+      continue;
+    }
+    if (blank_line_ != 0) fail_ragged(blank_line_, "a blank line; remove it");
+    take_cells();
+    if (cells_.size() != head_.header.size()) {
+      fail_ragged(row_line_, std::to_string(cells_.size()));
+    }
+    return true;
+  }
+  return false;
+}
+
+std::string CsvReader::place(std::size_t column) const {
+  return fmt::format("{}: column '{}'", place_of(head_.path, row_line_),
+                     printable(head_.header.at(column)));
+}
+
+void CsvReader::fail_ragged(std::int64_t line, const std::string& found) const {
+  const std::size_t columns = head_.header.size();
+  throw Error(place_of(head_.path, line),
+              fmt::format("expected {}{} as in the header, got {}", columns,
+                          columns == 1 ? " cell" : " cells", found));
+}
+
+void CsvReader::skip_blanks() {
+  while (at_blank()) ++at_;
+}
+
+void CsvReader::skip_line_end() {
+  if (at_end()) return;
+  at_ += text_[at_] == '\r' && text_[at_ + 1] == '\n' ? 2 : 1;
+  ++line_;
+}
+
+bool CsvReader::skip_blank_line() {
+  const std::size_t start = at_;
+  skip_blanks();
+  if (at_end() || at_line_end()) {
+    skip_line_end();
+    return true;
+  }
+  at_ = start;
+  return false;
+}
+
+void CsvReader::take_cells() {
+  cells_.clear();
+  cells_.push_back(take_cell());
+  while (text_[at_] == separator_) {
+    ++at_;
+    cells_.push_back(take_cell());
+  }
+  skip_line_end();
+}
+
+std::string_view CsvReader::take_cell() {
+  skip_blanks();
+  if (text_[at_] == kQuote) return take_quoted_cell();
+  const char* const begin = text_.data() + at_;
+  const char* end = begin;
+  while (!ends_cell_[static_cast<unsigned char>(*end)]) ++end;
+  at_ += static_cast<std::size_t>(end - begin);
+  while (end > begin && kBlanks.find(end[-1]) != std::string_view::npos) --end;
+  return {begin, end};
+}
+
+// Two quotes inside become one where they stand: what was read is not needed any more.
+std::string_view CsvReader::take_quoted_cell() {
+  const std::int64_t first_line = line_;
+  const std::size_t begin = at_ + 1;
+  std::size_t written = begin;
+  while (true) {
+    ++at_;  // the quote that opens the cell, or the second of two
+    const std::size_t end = text_.find(kQuote, at_);
+    if (end == std::string::npos) {
+      throw Error(place_of(head_.path, first_line),
+                  "expected a closing quote '\"', got the end of the file");
+    }
+    const std::size_t size = end - at_;
+    line_ += std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
+                        text_.begin() + static_cast<std::ptrdiff_t>(end), '\n');
+    std::memmove(&text_[written], &text_[at_], size);
+    written += size;
+    at_ = end + 1;
+    if (text_[at_] != kQuote) break;
+    text_[written++] = kQuote;
+  }
+  skip_blanks();
+  if (!ends_cell_[static_cast<unsigned char>(text_[at_])]) {
+    throw Error(place_of(head_.path, line_),
+                "expected the cell to end after its closing quote, got '" +
+                    printable(std::string_view(text_).substr(at_, 20)) +
+                    "'; write a quote inside a cell twice");
+  }
+  return std::string_view(text_).substr(begin, written - begin);
+}
+
+CsvRows::CsvRows(CsvReader& reader, std::vector<std::int64_t>& lines)
+    : columns_(reader.head().header.size()) {
+  const std::size_t max_rows = reader.max_rows();
+  begin_.reserve(max_rows);
+  end_.reserve(max_rows * columns_);
+  lines.reserve(max_rows);
+  // The cells move together where they stand, over what was read already.
+  char* const text = reader.text_.data();
+  std::uint64_t written = 0;
+  while (reader.next()) {
+    const std::uint64_t begin = written;
+    for (const std::string_view cell : reader.cells()) {
+      std::memmove(text + written, cell.data(), cell.size());
+      written += cell.size();
+      if (written - begin > std::numeric_limits<std::uint32_t>::max()) {
+        throw Error(place_of(reader.head().path, reader.line()),
+                    "expected a row of less than 4 GiB, got a longer one");
+      }
+      end_.push_back(static_cast<std::uint32_t>(written - begin));
+    }
+    begin_.push_back(begin);
+    lines.push_back(reader.line());
+  }
+  text_ = std::move(reader.text_);
 }
 
 std::string CsvTable::place(std::size_t row, std::size_t column) const {
   return fmt::format("{}: column '{}'", place_of(path, line.at(row)), printable(header.at(column)));
 }
 
-CsvTable read_csv(const std::filesystem::path& path) {
-  const std::string content = read_file(path);
-  std::string_view text = content;
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  if (text.empty()) throw Error(path, "expected a line of column names, got an empty file");
-  check_text(path, text);
-  Records records(path, text);
-  if (records.skip_blank_line()) {
-    throw Error(place_of(path, 1), "expected a line of column names, got a blank line");
-  }
-  CsvTable table = {.path = path, .header = records.take(0), .rows = {}, .line = {}};
-  check_header(table);
-  take_rows(records, table);
+CsvTable read_csv(CsvReader reader) {
+  CsvTable table;
+  static_cast<CsvHeader&>(table) = reader.head();
+  table.rows = CsvRows(reader, table.line);
   return table;
 }
+
+CsvTable read_csv(const std::filesystem::path& path) { return read_csv(CsvReader(path)); }
 
 std::optional<double> to_number(std::string_view text) {
   const std::optional<double> value = parse<double>(text);

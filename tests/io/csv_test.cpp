@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/io/csv.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +19,7 @@ namespace mpssm::io {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using testing::message_of;
@@ -129,8 +135,122 @@ TEST(Csv, ReadsBackItsCells) {
   for (std::size_t i = 0; i < cells.size(); ++i) text += (i > 0 ? ",c" : "c") + std::to_string(i);
   text += '\n';
   for (std::size_t i = 0; i < cells.size(); ++i) text += (i > 0 ? "," : "") + csv_cell(cells[i]);
-  EXPECT_THAT(read_csv(scratch.put("t.csv", text)).rows, ElementsAre(cells));
+  EXPECT_THAT(read_csv(scratch.put("t.csv", text)).rows, ElementsAre(ElementsAreArray(cells)));
   EXPECT_EQ(csv_cell("plain text"), "plain text");
+}
+
+// A table of random cells, and one of the many ways to write it.
+class RandomTable {
+ public:
+  explicit RandomTable(std::uint64_t seed) : random_(seed) {
+    const std::size_t columns = 1 + below(4);
+    separator_ = std::string(1, ",;\t"[columns == 1 ? 0 : below(3)]);
+    line_end_ = std::vector<std::string>{"\n", "\r\n", "\r"}[below(3)];
+    text_ = below(2) == 0 ? "\xEF\xBB\xBF" : "";
+    std::vector<std::string> header;
+    for (std::size_t c = 0; c < columns; ++c) header.push_back("c" + std::to_string(c));
+    write(header);
+    for (std::size_t count = below(30); count > 0; --count) {
+      rows_.emplace_back();
+      for (std::size_t c = 0; c < columns; ++c) rows_.back().push_back(random_cell());
+      lines_.push_back(line_);
+      write(rows_.back());
+    }
+    if (below(2) == 0)
+      text_.resize(text_.size() - line_end_.size());
+    else
+      for (std::size_t count = below(3); count > 0; --count) text_ += " " + line_end_;
+  }
+
+  const std::string& text() const { return text_; }
+  const std::vector<std::vector<std::string>>& rows() const { return rows_; }
+  const std::vector<std::int64_t>& lines() const { return lines_; }
+
+ private:
+  std::size_t below(std::size_t limit) { return random_() % limit; }
+
+  std::string random_cell() {
+    const std::vector<std::string> parts = {
+        "a",  "B",  "7",  "-0.5",   "1e9", "+3",   " ",   "\t",  ",",   ";",
+        "\"", "\n", "\r", "\u00fc", "",    "\"\"", "nan", "0x1", "x y", "\U0001F600"};
+    std::string cell;
+    for (std::size_t count = below(5); count > 0; --count) cell += parts[below(parts.size())];
+    return cell;
+  }
+
+  void write(const std::vector<std::string>& cells) {
+    std::string row;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      row +=
+          (c > 0 ? separator_ : "") + padding() + written(cells[c], cells.size() == 1) + padding();
+    }
+    text_ += row + line_end_;
+    // A line break inside quotes counts where it is a line feed.
+    line_ += 1 + std::count(row.begin(), row.end(), '\n');
+  }
+
+  // Blanks around a cell mean nothing; a tab may be the separator.
+  std::string padding() { return std::string(below(4) == 0 ? 1 + below(2) : 0, ' '); }
+
+  std::string written(const std::string& cell, bool is_alone) {
+    const bool must_quote = cell.find_first_of(",;\t\"\r\n") != std::string::npos ||
+                            cell.starts_with(' ') || cell.ends_with(' ') ||
+                            (is_alone && cell.empty());
+    if (!must_quote && below(3) > 0) return cell;
+    std::string quoted = "\"";
+    for (const char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
+    return quoted + "\"";
+  }
+
+  std::mt19937_64 random_;
+  std::string separator_;
+  std::string line_end_;
+  std::string text_;
+  std::int64_t line_ = 1;
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::int64_t> lines_;
+};
+
+TEST(Csv, RandomTablesComeBackAsMeant) {
+  const Scratch scratch;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const RandomTable table(seed);
+    const std::filesystem::path path = scratch.put("t.csv", table.text());
+    const CsvTable read = read_csv(path);
+    ASSERT_EQ(read.rows.size(), table.rows().size()) << seed << "\n" << table.text();
+    EXPECT_EQ(read.line, table.lines());
+    CsvReader reader(path);
+    EXPECT_GE(reader.max_rows(), table.rows().size());
+    for (std::size_t row = 0; row < table.rows().size(); ++row) {
+      ASSERT_TRUE(reader.next());
+      EXPECT_THAT(read.rows[row], ElementsAreArray(table.rows()[row])) << seed;
+      EXPECT_THAT(reader.cells(), ElementsAreArray(table.rows()[row])) << seed;
+      EXPECT_EQ(reader.line(), table.lines()[row]);
+      EXPECT_EQ(reader.place(0), read.place(row, 0));
+    }
+    EXPECT_FALSE(reader.next());
+  }
+}
+
+TEST(Csv, FindsOtherThanUtf8WhereverItStands) {
+  for (std::size_t at = 0; at < 40; ++at) {
+    std::string text = "name\n" + std::string(40, 'x');
+    text[5 + at] = '\xFC';
+    EXPECT_THAT(error_of(text),
+                ::testing::StartsWith("t.csv:2: expected text in UTF-8, got other"));
+    text[5 + at] = '\0';
+    EXPECT_THAT(error_of(text),
+                ::testing::StartsWith("t.csv:2: expected text in UTF-8, got a NUL"));
+  }
+}
+
+TEST(Csv, MovesWithItsText) {
+  const Scratch scratch;
+  CsvReader first(scratch.put("t.csv", "a\n1\n2\n"));  // short enough to be kept inside a string
+  ASSERT_TRUE(first.next());
+  const CsvTable rest = read_csv(std::move(first));
+  EXPECT_THAT(rest.rows, ElementsAre(ElementsAre("2")));
+  EXPECT_THAT(CsvTable(rest).rows, ElementsAre(ElementsAre("2")));
 }
 
 TEST(ToNumber, TakesFiniteDecimalNumbersOnly) {
