@@ -31,7 +31,8 @@ void add_config_options(CLI::App& verb, ConfigOptions& options) {
                   "threads to use (0: MPSSM_NUM_THREADS, OMP_NUM_THREADS or all cores)")
       ->check(thread_count());
   verb.add_option("--memory-limit", options.memory_limit_mib,
-                  "refuse to start if a step needs more MiB than this (0: what is free)")
+                  "MiB that a step may take (0: what is free): above it blocks run again in the "
+                  "backward pass, and if that is not enough, the start is refused")
       ->check(at_least(0));
 }
 

@@ -15,9 +15,14 @@ namespace {
 
 constexpr double kMib = 1024.0 * 1024.0;
 
-void check_memory(double bytes, std::int64_t limit_mib) {
+/// MiB; 0: not known.
+double memory_limit(const TrainingOptions& options) {
+  return options.memory_limit_mib > 0 ? static_cast<double>(options.memory_limit_mib)
+                                      : base::available_mib();
+}
+
+void check_memory(double bytes, double limit) {
   const double wanted = bytes / kMib;
-  const double limit = limit_mib > 0 ? static_cast<double>(limit_mib) : base::available_mib();
   if (limit > 0.0 && wanted > limit) {
     throw base::Error(
         fmt::format("a training step needs about {:.0f} MiB, the limit is {:.0f} MiB; lower "
@@ -38,17 +43,29 @@ void introduce(const run::Experiment& experiment, const std::filesystem::path& f
 
 std::optional<report::RunRecord> train_once(const train::Config& config,
                                             const TrainingOptions& options) {
+  const double limit = memory_limit(options);
   // The weights alone first (with gradient, Adam's two moments and the best), before they are made.
   constexpr double kBytesPerWeight = 5 * 4;
-  check_memory(kBytesPerWeight * static_cast<double>(run::least_parameters(config)),
-               options.memory_limit_mib);
+  check_memory(kBytesPerWeight * static_cast<double>(run::least_parameters(config)), limit);
   // First of all: whoever writes into this folder must not notice that we were here.
   const run::RunFolder folder(options.folder, options.resume);
   const auto pins =
       options.resume ? run::read_pins(options.folder) : std::optional<run::DataPins>();
   const bool goes_on = pins && std::filesystem::exists(options.folder / "config.toml");
   run::Experiment experiment = run::set_up(config, options.data_dir, goes_on ? &*pins : nullptr);
-  check_memory(static_cast<double>(experiment.model.training_bytes), options.memory_limit_mib);
+  const double kept_mib = static_cast<double>(experiment.model.training_bytes) / kMib;
+  if (limit > 0.0 && kept_mib > limit) {
+    train::save_memory(experiment.model);
+    const double mib = static_cast<double>(experiment.model.training_bytes) / kMib;
+    if (mib <= limit) {
+      say(
+          fmt::format("note: a training step would need about {:.0f} MiB, the limit is {:.0f}: "
+                      "blocks run again in the backward pass, which takes {:.0f} MiB and more time "
+                      "and gives the same numbers",
+                      kept_mib, limit, mib));
+    }
+  }
+  check_memory(static_cast<double>(experiment.model.training_bytes), limit);
   if (goes_on) {
     const std::string difference =
         train::first_difference(run::read_run_config(options.folder), experiment.config);

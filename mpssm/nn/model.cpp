@@ -4,6 +4,7 @@
 #include <torch/nn/init.h>
 #include <torch/types.h>
 
+#include "mpssm/nn/recompute.h"
 #include "mpssm/ops/linear.h"
 #include "mpssm/ops/runtime.h"
 
@@ -43,6 +44,7 @@ ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
                     "Model: readout graph needs static mode");
   TORCH_CHECK_VALUE(options.readout != Readout::kForecast || options.mode == Mode::kTemporal,
                     "Model: readout forecast needs temporal mode");
+  set_recompute(options.recompute);
   const std::int64_t hidden = options.hidden_channels;
   encoder_ = register_module("encoder", torch::nn::Linear(options.in_channels, hidden));
   for (std::int64_t i = 0; i < options.num_blocks; ++i) {
@@ -76,11 +78,29 @@ torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Gso& gso) {
   if (node_embedding_.defined()) h = h + node_embedding_;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const engine::Outputs outputs = outputs_of(options_, static_cast<std::int64_t>(i));
-    h = blocks_[i]->forward_around(
-        h, {.norm = *norms_[i], .dropout = options_.dropout, .residual = options_.residual}, gso,
-        options_.mode, outputs);
+    // By value: it may run again in the backward pass, when this call is long over.
+    const Layer layer = [block = blocks_[i].ptr(), norm = norms_[i].ptr(), gso, outputs,
+                         options = options_](const torch::Tensor& input) {
+      return block->forward_around(
+          input, {.norm = *norm, .dropout = options.dropout, .residual = options.residual}, gso,
+          options.mode, outputs);
+    };
+    if (!options_.recompute || !is_training()) {
+      h = layer(h);
+      continue;
+    }
+    std::vector<torch::Tensor> parameters = norms_[i]->parameters();
+    const std::vector<torch::Tensor> of_block = blocks_[i]->parameters();
+    parameters.insert(parameters.end(), of_block.begin(), of_block.end());
+    h = recompute(layer, h, parameters);
   }
   return h;
+}
+
+void ModelImpl::set_recompute(bool recompute) {
+  TORCH_CHECK_VALUE(!recompute || can_recompute(options_),
+                    "Model: expected no batch norm where blocks are run again, got one");
+  options_.recompute = recompute;
 }
 
 torch::Tensor ModelImpl::skip(const torch::Tensor& x) {
@@ -116,6 +136,10 @@ torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Gso& gso) 
   return skip_.is_empty() ? y : y + skip(x);
 }
 
+bool can_recompute(const ModelOptions& options) {
+  return options.norm != NormKind::kBatch && options.state_norm != NormKind::kBatch;
+}
+
 std::int64_t num_parameters(const torch::nn::Module& module) {
   std::int64_t count = 0;
   for (const torch::Tensor& parameter : module.parameters()) count += parameter.numel();
@@ -149,16 +173,18 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
                              (options.state_norm == NormKind::kBatch ? 1.0 : 0.0);
   const double per_block = 5.0 + 12.0 * batch_norms;
   if (!training) return static_cast<std::int64_t>(kInEvaluation * static_cast<double>(features));
-  const double in_units =
-      per_block * static_cast<double>(options.num_blocks) + (temporal ? kOfWindows : kAtOnce);
+  // Blocks that run again keep their input, and one of them at a time all the rest.
+  const std::int64_t full_blocks = options.recompute ? 1 : options.num_blocks;
+  const double in_units = per_block * static_cast<double>(full_blocks) +
+                          static_cast<double>(options.num_blocks - full_blocks) +
+                          (temporal ? kOfWindows : kAtOnce);
   // What a plan keeps beyond the few states that the units above hold already.
   constexpr std::int64_t kHeld = 5;
   const std::int64_t state = std::max<std::int64_t>(
       batch * gso.num_nodes() * options.hidden_channels * query.element_size, 1);
   const std::int64_t beyond = std::max<std::int64_t>(
       engine::plan_memory(plan, gso, query) - kHeld * (temporal ? features : state), 0);
-  return static_cast<std::int64_t>(in_units * static_cast<double>(features)) +
-         options.num_blocks * beyond;
+  return static_cast<std::int64_t>(in_units * static_cast<double>(features)) + full_blocks * beyond;
 }
 
 }  // namespace mpssm::nn

@@ -52,7 +52,13 @@ struct ModelOptions {
   /// Calls on one graph that can share its eigenbasis (plan kAuto); 1: every call has its own
   /// graph.
   std::int64_t operator_calls = 1;
+  /// Blocks keep their input alone for the backward pass and run again there: the same numbers in
+  /// less memory and more time. Not with batch norm, whose statistics would count twice.
+  bool recompute = false;
 };
+
+/// True if ModelOptions::recompute may be set.
+bool can_recompute(const ModelOptions& options);
 
 /// H = x E + e;  H <- H + Dropout(Block(Norm(H))) for each block;  y = Readout(Norm(H)).
 ///
@@ -71,6 +77,9 @@ class ModelImpl : public GraphModule {
 
   const ModelOptions& options() const { return options_; }
   const std::vector<Block>& blocks() const { return blocks_; }
+
+  /// See ModelOptions::recompute.
+  void set_recompute(bool recompute);
 
  private:
   /// H after all blocks: [..., N, hidden] or [..., T, N, hidden].

@@ -116,18 +116,28 @@ BuiltModel build_model(const task::Problem& problem, const Config& config) {
   const bool temporal = options.mode == nn::Mode::kTemporal;
   const std::int64_t windows =
       temporal ? std::max<std::int64_t>(std::min(config.train.batch, problem.num_train()), 1) : 1;
-  const std::int64_t in_training =
-      config.model.kind == ModelKind::kMpssm
-          ? nn::memory_estimate(options, gso, windows, shape.num_steps, /*training=*/true)
-          : gcn_memory(options, gso);
+  const auto in_training = [&](bool recompute) {
+    if (config.model.kind != ModelKind::kMpssm) return gcn_memory(options, gso);
+    nn::ModelOptions counted = options;
+    counted.recompute = recompute && nn::can_recompute(options);
+    return nn::memory_estimate(counted, gso, windows, shape.num_steps, /*training=*/true);
+  };
   const std::int64_t in_evaluation = nn::memory_estimate(options, gso, problem.evaluation_batch(),
                                                          shape.num_steps, /*training=*/false);
   // Scratch that is kept between calls, and what an allocator keeps of small pieces.
   constexpr std::int64_t kKept = std::int64_t{8} << 20;
   // Weights, gradients and Adam's two moments, and the best weights.
-  built.training_bytes = std::max(in_training, in_evaluation) + 5 * 4 * built.num_parameters +
-                         problem.data_bytes() + kKept;
+  const std::int64_t always = 5 * 4 * built.num_parameters + problem.data_bytes() + kKept;
+  built.training_bytes = std::max(in_training(false), in_evaluation) + always;
+  built.least_training_bytes = std::max(in_training(true), in_evaluation) + always;
   return built;
+}
+
+void save_memory(BuiltModel& built) {
+  const auto model = std::dynamic_pointer_cast<nn::ModelImpl>(built.module);
+  if (model == nullptr || !nn::can_recompute(model->options())) return;
+  model->set_recompute(true);
+  built.training_bytes = built.least_training_bytes;
 }
 
 void start_from_data(const task::Problem& problem, const BuiltModel& built) {

@@ -18,7 +18,7 @@ def settings(**values):
 class Memory(program.ProgramTest):
     def peak(self, *args):
         """MiB announced, and MiB at the peak of the process."""
-        process = program.start(["train", *args, "--out", f"run-{self.count}"], self.folder)
+        process = program.start(["train", *map(str, args), "--out", f"run-{self.count}"], self.folder)
         self.count += 1
         _, err = process.stdout.read(), process.stderr.read().decode()
         _, status, usage = os.wait4(process.pid, 0)
@@ -26,7 +26,7 @@ class Memory(program.ProgramTest):
         process.stdout.close()
         process.stderr.close()
         self.assertEqual(process.returncode, 0, err)
-        return float(re.search(r"about (\d+) MiB", err)[1]), usage.ru_maxrss / 1024
+        return float(re.search(r"about (\d+) MiB per step", err)[1]), usage.ru_maxrss / 1024
 
     def setUp(self):
         super().setUp()
@@ -53,6 +53,7 @@ class Memory(program.ProgramTest):
             "states kept one by one": [*board, *settings(model__state="dense", model__blocks=2, model__hops=24,
                                                         model__plan="stepwise")],
             "gcn": [*board, *settings(model__kind="gcn", model__blocks=8)],
+            "blocks run again": [*board, *settings(model__channels=128, model__blocks=12), "--memory-limit", 260],
             "series": [*series, *settings(model__blocks=2)],
             "series, one window at a time": [*series, *settings(model__blocks=2, train__batch=1)],
         }

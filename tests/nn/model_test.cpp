@@ -59,6 +59,64 @@ TEST(Model, NodeEmbeddingTellsNodesApartAndBindsToOneGraph) {
       ThrowsMessage<c10::Error>(HasSubstr("embeddings of 6 nodes")));
 }
 
+TEST(Model, RunsBlocksAgainToTheSameBits) {
+  const auto gso = graph::make_gso(graph::make_random_connected(40, 90, 3));
+  const auto trained = [&](ModelOptions options, const torch::Tensor& x, bool recompute) {
+    options.recompute = recompute;
+    torch::manual_seed(11);  // weights and dropout
+    Model model(options);
+    std::vector<torch::Tensor> result = {x.detach().clone().requires_grad_()};
+    for (int step = 0; step < 2; ++step) {
+      const auto y = model->forward(result[0], gso);
+      (y * y).sum().backward();
+      result.push_back(y.detach());
+    }
+    result[0] = result[0].grad();
+    for (const auto& parameter : model->parameters()) result.push_back(parameter.grad());
+    result.push_back(torch::rand({1}));  // what comes after has the same random numbers, too
+    return result;
+  };
+  for (const StateKind kind : {StateKind::kDense, StateKind::kStable}) {
+    for (const Mode mode : {Mode::kStatic, Mode::kTemporal}) {
+      SCOPED_TRACE(std::string(to_string(kind)) +
+                   (mode == Mode::kStatic ? ", static" : ", series"));
+      ModelOptions options{.in_channels = 3,
+                           .hidden_channels = 8,
+                           .out_channels = 2,
+                           .num_blocks = 3,
+                           .mode = mode,
+                           .dropout = 0.3};
+      options.state.kind = kind;
+      const auto x = mode == Mode::kStatic ? torch::randn({40, 3}) : torch::randn({2, 5, 40, 3});
+      const auto expected = trained(options, x, false);
+      const auto actual = trained(options, x, true);
+      ASSERT_EQ(actual.size(), expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_TRUE(torch::equal(actual[i], expected[i])) << "result " << i;
+      }
+    }
+  }
+  EXPECT_THAT([] { Model(ModelOptions{.norm = NormKind::kBatch, .recompute = true}); },
+              ThrowsMessage<c10::Error>(HasSubstr("no batch norm")));
+}
+
+TEST(Model, NeedsNoGradientOfItsInputToRunBlocksAgain) {
+  const auto gso = graph::make_gso(graph::make_ring(6));
+  Model model(ModelOptions{.in_channels = 2, .hidden_channels = 4, .recompute = true});
+  model->forward(torch::randn({6, 2}), gso).sum().backward();
+  for (const auto& parameter : model->parameters()) EXPECT_TRUE(parameter.grad().defined());
+  // Frozen parameters stay without.
+  for (auto& parameter : model->blocks()[1]->parameters()) parameter.requires_grad_(false);
+  model->blocks()[2]->w_in.requires_grad_(false);
+  model->zero_grad();
+  model->forward(torch::randn({6, 2}), gso).sum().backward();
+  EXPECT_FALSE(model->blocks()[1]->w_in.grad().defined());
+  EXPECT_FALSE(model->blocks()[2]->w_in.grad().defined());
+  EXPECT_TRUE(model->blocks()[0]->w_in.grad().defined());
+  const torch::NoGradGuard no_grad;
+  EXPECT_FALSE(model->forward(torch::randn({6, 2}), gso).requires_grad());
+}
+
 TEST(Model, HasTheShapesItPromises) {
   const std::vector<graph::Graph> parts = {graph::make_path(5), graph::make_ring(7)};
   const auto gso = graph::make_gso(graph::make_batch(parts));

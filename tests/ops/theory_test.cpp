@@ -117,7 +117,8 @@ TEST(Theory, LiteralAlgorithm1FailsAtIntermediateTemporalStepsAndOursDoesNot) {
       p[i][view.col[e]] = view.value[e];
     }
   }
-  const auto lambda = torch::tensor(basis.eigenvalues, torch::kDouble).to(torch::kComplexDouble);
+  const std::vector<double> eigenvalues(basis.eigenvalues.begin(), basis.eigenvalues.end());
+  const auto lambda = torch::tensor(eigenvalues, torch::kDouble).to(torch::kComplexDouble);
   const auto sigma = random_sigma(4, torch::kDouble);
   const std::int64_t steps = 10;
   const auto sequence = torch::randn({steps, 12, 8}, torch::kDouble);
