@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <fmt/core.h>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -52,19 +52,6 @@ std::vector<Pair> collect_pairs(const graph::CompactEdgeList& edges) {
   }
   pairs.resize(end);
   return pairs;
-}
-
-// Doubles stay what they are, so that a saved graph comes back the same.
-std::vector<double> read_weights(const io::Npz& npz, std::int64_t count) {
-  const io::ArrayHeader header = npz.header("weights");
-  if (header.dtype == io::DType::kFloat64 && header.shape == std::vector<std::int64_t>{count}) {
-    const io::Array array = npz.read("weights");
-    std::vector<double> weights(static_cast<std::size_t>(count));
-    std::memcpy(weights.data(), array.bytes.data(), array.bytes.size());
-    return weights;  // Graph::take_edges refuses what is not finite
-  }
-  const std::vector<float> weights = npz.floats("weights", std::vector<std::int64_t>{count});
-  return {weights.begin(), weights.end()};
 }
 
 // Sums of doubles cannot overflow here: each weight that is too large alone is too large in a sum.
@@ -136,25 +123,34 @@ graph::CompactEdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes) {
   const std::string name = pairs ? "edges" : "edge_index";
   const std::vector<std::int64_t> shape =
       pairs ? std::vector<std::int64_t>{-1, 2} : std::vector<std::int64_t>{2, -1};
-  const std::vector<std::int64_t> ends = npz.integers(name, shape);
-  const std::size_t count = ends.size() / 2;
-  count_graph(npz, name, num_nodes, static_cast<std::int64_t>(count));
   graph::CompactEdgeList edges{.num_nodes = num_nodes};
-  edges.src.resize(count);
-  edges.dst.resize(count);
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    const std::size_t edge = pairs ? i / 2 : i % count;
-    const std::size_t end = pairs ? i % 2 : i / count;
-    if (ends[i] < 0 || ends[i] >= num_nodes) {
-      const std::size_t row = pairs ? edge : end;
-      const std::size_t column = pairs ? end : edge;
-      check_node(fmt::format("{}: array '{}': [{}, {}]", shown(npz.path()), name, row, column),
-                 ends[i], num_nodes);
+  std::size_t count = 0;
+  const auto begin = [&](std::span<const std::int64_t> found) {
+    const std::int64_t num_edges = found[pairs ? 0 : 1];
+    count_graph(npz, name, num_nodes, num_edges);
+    count = static_cast<std::size_t>(num_edges);
+    edges.src.resize(count);
+    edges.dst.resize(count);
+  };
+  npz.scan_integers(name, shape, begin, [&](std::size_t first, std::span<const std::int64_t> ends) {
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const std::size_t position = first + i;
+      const std::size_t end = pairs ? position % 2 : position >= count;
+      const std::size_t edge = pairs ? position / 2 : position - end * count;
+      if (ends[i] < 0 || ends[i] >= num_nodes) {
+        const std::size_t row = pairs ? edge : end;
+        const std::size_t column = pairs ? end : edge;
+        check_node(fmt::format("{}: array '{}': [{}, {}]", shown(npz.path()), name, row, column),
+                   ends[i], num_nodes);
+      }
+      (end == 0 ? edges.src : edges.dst)[edge] = static_cast<std::int32_t>(ends[i]);
     }
-    (end == 0 ? edges.src : edges.dst)[edge] = static_cast<std::int32_t>(ends[i]);
-  }
+  });
+  // Doubles stay what they are, so that a saved graph comes back the same; Graph::take_edges
+  // refuses what is not finite.
   if (npz.has("weights")) {
-    edges.weight = read_weights(npz, static_cast<std::int64_t>(count));
+    edges.weight =
+        npz.doubles("weights", std::vector<std::int64_t>{static_cast<std::int64_t>(count)});
   }
   return edges;
 }

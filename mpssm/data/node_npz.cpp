@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/core.h>
+#include <span>
 #include <utility>
 
 #include "mpssm/base/error.h"
@@ -120,30 +121,37 @@ void read_masks(const io::Npz& npz, NodeData& data) {
   for (std::size_t part = 0; part < kMasks.size(); ++part) {
     const std::string name = is_one ? kOneMask[part] : kMasks[part];
     // The first array says how many splits there are.
-    const std::vector<std::int64_t> mask = npz.integers(name, Shape(shape), &shape);
-    const std::size_t num_splits = mask.size() / num_nodes;
-    if (num_splits < 1) {
-      throw base::Error(shown(npz.path()),
-                        fmt::format("array '{}': expected at least one split, got none", name));
-    }
-    constexpr std::uint64_t kBytesPerSplit = 64;
-    npz.count_memory(name, kBytesPerSplit * num_splits + mask.size());
-    data.splits.resize(num_splits, std::vector<Part>(num_nodes, Part::kNone));
-    for (std::size_t i = 0; i < mask.size(); ++i) {
-      if (mask[i] == 0) continue;
-      Part& at = data.splits[i / num_nodes][i % num_nodes];
-      if (mask[i] != 1 || at != Part::kNone) {
-        throw base::Error(
-            shown(npz.path()),
-            fmt::format("array '{}': [{}{}]: expected {}", name,
-                        is_one ? "" : fmt::format("{}, ", i / num_nodes), i % num_nodes,
-                        mask[i] != 1
-                            ? fmt::format("0 or 1, got {}", mask[i])
-                            : fmt::format("each node in one part of a split, got it in {} too",
-                                          to_string(at))));
+    const auto begin = [&](std::span<const std::int64_t> found) {
+      shape.assign(found.begin(), found.end());
+      const std::size_t num_splits = is_one ? 1 : static_cast<std::size_t>(found[0]);
+      if (num_splits < 1) {
+        throw base::Error(shown(npz.path()),
+                          fmt::format("array '{}': expected at least one split, got none", name));
       }
-      at = static_cast<Part>(part);
-    }
+      constexpr std::uint64_t kBytesPerSplit = 64;
+      npz.count_memory(name, kBytesPerSplit * num_splits + num_splits * num_nodes);
+      data.splits.resize(num_splits, std::vector<Part>(num_nodes, Part::kNone));
+    };
+    const auto take = [&](std::size_t first, std::span<const std::int64_t> mask) {
+      for (std::size_t i = 0; i < mask.size(); ++i) {
+        if (mask[i] == 0) continue;
+        const std::size_t split = (first + i) / num_nodes;
+        const std::size_t node = (first + i) % num_nodes;
+        Part& at = data.splits[split][node];
+        if (mask[i] != 1 || at != Part::kNone) {
+          throw base::Error(
+              shown(npz.path()),
+              fmt::format("array '{}': [{}{}]: expected {}", name,
+                          is_one ? "" : fmt::format("{}, ", split), node,
+                          mask[i] != 1
+                              ? fmt::format("0 or 1, got {}", mask[i])
+                              : fmt::format("each node in one part of a split, got it in {} too",
+                                            to_string(at))));
+        }
+        at = static_cast<Part>(part);
+      }
+    };
+    npz.scan_integers(name, Shape(shape), begin, take);
   }
 }
 

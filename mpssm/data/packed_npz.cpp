@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "mpssm/base/error.h"
@@ -45,17 +46,25 @@ std::vector<std::int64_t> read_pointers(const io::Npz& npz, const char* name) {
 }
 
 std::vector<std::int32_t> read_ends(const io::Npz& npz, const char* name, const GraphsData& data) {
-  const std::vector<std::int64_t> ends = npz.integers(name, Shape{data.edge_ptr.back()});
-  std::vector<std::int32_t> result(ends.size());
-  for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
-    const std::int64_t size = data.node_ptr[g + 1] - data.node_ptr[g];
-    for (std::int64_t e = data.edge_ptr[g]; e < data.edge_ptr[g + 1]; ++e) {
-      if (ends[e] < 0 || ends[e] >= size) {
-        check_node(fmt::format("{}: [{}] in graph {}", array_of(npz, name), e, g), ends[e], size);
-      }
-      result[e] = static_cast<std::int32_t>(ends[e]);
-    }
-  }
+  std::vector<std::int32_t> result;
+  std::size_t graph = 0;  // of the next end
+  npz.scan_integers(
+      name, Shape{data.edge_ptr.back()},
+      [&](std::span<const std::int64_t> shape) {
+        result.resize(static_cast<std::size_t>(shape[0]));
+      },
+      [&](std::size_t first, std::span<const std::int64_t> ends) {
+        for (std::size_t i = 0; i < ends.size(); ++i) {
+          const std::size_t e = first + i;
+          while (std::cmp_greater_equal(e, data.edge_ptr[graph + 1])) ++graph;
+          const std::int64_t size = data.node_ptr[graph + 1] - data.node_ptr[graph];
+          if (ends[i] < 0 || ends[i] >= size) {
+            check_node(fmt::format("{}: [{}] in graph {}", array_of(npz, name), e, graph), ends[i],
+                       size);
+          }
+          result[e] = static_cast<std::int32_t>(ends[i]);
+        }
+      });
   return result;
 }
 

@@ -38,6 +38,7 @@ class Descriptor {
   int get() const { return fd_; }
   bool is_open() const { return fd_ >= 0; }
   /// Some file systems report a failed write only here.
+  int release() { return std::exchange(fd_, -1); }
   bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
 
  private:
@@ -49,6 +50,10 @@ void check_regular(const fs::path& path, const struct stat& status) {
   throw Error(path, S_ISDIR(status.st_mode)
                         ? "expected a file, got a folder"
                         : "expected a regular file, got a device, pipe or socket");
+}
+
+[[noreturn]] void fail_shorter(const fs::path& path) {
+  throw Error(path, "became shorter while it was read; try again");
 }
 
 // A file open for reading.
@@ -65,6 +70,11 @@ class RegularFile {
   }
 
   std::int64_t size() const { return size_; }
+  void check_size(std::int64_t max_bytes) const {
+    if (size_ <= max_bytes) return;
+    throw Error(path_, fmt::format("expected at most {} bytes, got {}", max_bytes, size_));
+  }
+  int release() { return file_.release(); }
 
   /// Bytes read, 0 at the end.
   std::size_t read(char* to, std::size_t count) const {
@@ -177,17 +187,42 @@ fs::path resolve_target(const fs::path& path) {
 
 std::string read_file(const fs::path& path, std::int64_t max_bytes) {
   const RegularFile file(path);
-  if (file.size() > max_bytes) {
-    throw Error(path, fmt::format("expected at most {} bytes, got {}", max_bytes, file.size()));
-  }
+  file.check_size(max_bytes);
   std::string content(static_cast<std::size_t>(file.size()), '\0');
   std::size_t done = 0;
   while (done < content.size()) {
     const std::size_t count = file.read(content.data() + done, content.size() - done);
-    if (count == 0) throw Error(path, "became shorter while it was read; try again");
+    if (count == 0) fail_shorter(path);
     done += count;
   }
   return content;
+}
+
+FileBytes::FileBytes(const fs::path& path, std::int64_t max_bytes) : path_(path) {
+  RegularFile file(path_);
+  file.check_size(max_bytes);
+  size_ = static_cast<std::uint64_t>(file.size());
+  descriptor_ = {new int(file.release()), [](const int* descriptor) {
+                   ::close(*descriptor);
+                   delete descriptor;
+                 }};
+}
+
+void FileBytes::read(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t count = ::pread(*descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_with_errno(path_, "cannot read");
+    if (count == 0) fail_shorter(path_);
+    offset += static_cast<std::uint64_t>(count);
+    out = out.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+std::string FileBytes::read(std::uint64_t offset, std::uint64_t count) const {
+  std::string bytes(count, '\0');
+  read(offset, std::as_writable_bytes(std::span(bytes)));
+  return bytes;
 }
 
 void check_replaceable(const fs::path& path, std::string_view start, std::string_view kind) {

@@ -3,9 +3,12 @@
 // half.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,6 +19,24 @@ inline constexpr std::int64_t kMaxFileBytes = std::int64_t{8} << 30;
 /// Throws base::Error ("PATH: cannot open: No such file or directory", too large, is a folder,
 /// ...).
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes = kMaxFileBytes);
+
+/// An open file, read where one likes, without holding the whole of it. Copies share it.
+class FileBytes {
+ public:
+  /// Throws base::Error as read_file() does.
+  explicit FileBytes(const std::filesystem::path& path, std::int64_t max_bytes = kMaxFileBytes);
+
+  std::uint64_t size() const { return size_; }
+  /// Fills `out` with the bytes from `offset` on, which are inside the file. Throws base::Error if
+  /// the file has become shorter.
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+  std::string read(std::uint64_t offset, std::uint64_t count) const;
+
+ private:
+  std::filesystem::path path_;
+  std::shared_ptr<const int> descriptor_;
+  std::uint64_t size_ = 0;
+};
 
 /// Writes a hidden temporary file beside `path`, syncs it, renames it over `path`, syncs the
 /// folder. On any failure (disk full, no permission) removes the temporary file, leaves `path` as

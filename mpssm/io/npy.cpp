@@ -232,14 +232,17 @@ std::string write_npy_header(DType dtype, const std::vector<std::int64_t>& shape
   return header + text;
 }
 
-void make_native(const NpyHeader& header, std::vector<std::byte>& bytes) {
-  const std::size_t item_bytes = size_of(header.dtype);
-  if (header.is_big_endian) reverse_items(bytes, item_bytes);
-  if (header.is_fortran_order && header.shape.size() > 1) {
-    bytes = from_fortran_order(bytes, header.shape, item_bytes);
-  }
+void make_items_native(const NpyHeader& header, std::span<std::byte> items) {
+  if (header.is_big_endian) reverse_items(items, size_of(header.dtype));
   if (header.dtype == DType::kBool) {
-    for (std::byte& value : bytes) value = std::byte{value != std::byte{0}};
+    for (std::byte& value : items) value = std::byte{value != std::byte{0}};
+  }
+}
+
+void make_native(const NpyHeader& header, std::vector<std::byte>& bytes) {
+  make_items_native(header, bytes);
+  if (header.is_fortran_order && header.shape.size() > 1) {
+    bytes = from_fortran_order(bytes, header.shape, size_of(header.dtype));
   }
 }
 

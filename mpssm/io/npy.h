@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ NpyHeader read_npy_header(const std::string& where, ZipStream& stream);
 
 /// Magic, version and description for an array in C order.
 std::string write_npy_header(DType dtype, const std::vector<std::int64_t>& shape);
+
+/// Some items as announced by `header` brought to native values.
+void make_items_native(const NpyHeader& header, std::span<std::byte> items);
 
 /// Bytes as announced by `header` brought to C order and native values.
 void make_native(const NpyHeader& header, std::vector<std::byte>& bytes);

@@ -27,7 +27,7 @@ using base::printable;
 
 struct Npz::Data {
   std::filesystem::path path;
-  std::string content;
+  FileBytes file;
   std::vector<ZipEntry> entries;
   std::set<std::string, std::less<>> read_names = {};
   std::uint64_t counted_bytes = 0;
@@ -36,6 +36,7 @@ struct Npz::Data {
 namespace {
 
 constexpr std::string_view kSuffix = ".npy";
+constexpr std::int64_t kMaxArrayBytes = std::int64_t{4} << 30;
 
 std::string place_of(const std::filesystem::path& path, std::string_view name) {
   return fmt::format("{}: array '{}'", path.string(), printable(name));
@@ -104,33 +105,46 @@ void check_shape(const std::string& where, std::span<const std::int64_t> expecte
 }
 
 // Index along each axis of the item at `position`.
-std::string index_text(const Array& array, std::size_t position) {
-  std::vector<std::int64_t> index(array.shape.size());
+std::string index_text(const std::vector<std::int64_t>& shape, std::size_t position) {
+  std::vector<std::int64_t> index(shape.size());
   auto rest = static_cast<std::int64_t>(position);
   for (std::size_t axis = index.size(); axis-- > 0;) {
-    index[axis] = rest % array.shape[axis];
-    rest /= array.shape[axis];
+    index[axis] = rest % shape[axis];
+    rest /= shape[axis];
   }
   return shape_text(index);
 }
 
-// All items converted one by one; `convert` tells with its second argument whether the value fits.
-template <typename To, typename Convert>
-std::vector<To> convert_items(const std::string& where, const Array& array,
-                              const std::string& expected, const Convert& convert) {
-  return with_type(array.dtype, [&](auto type) {
-    using From = decltype(type);
-    std::vector<To> result(array.bytes.size() / sizeof(From));
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      const From value = load<From>(&array.bytes[i * sizeof(From)]);
-      bool fits = true;
-      result[i] = convert(value, fits);
-      if (fits) continue;
-      throw Error(where,
-                  fmt::format("expected {}, got {} at {}", expected, value, index_text(array, i)));
+// Positions in C order of items that come in Fortran order, the first axis fastest.
+class FortranPositions {
+ public:
+  explicit FortranPositions(const std::vector<std::int64_t>& shape)
+      : shape_(shape), index_(shape.size(), 0), stride_(shape.size(), 1) {
+    for (std::size_t axis = shape.size(); axis-- > 1;) {
+      stride_[axis - 1] = stride_[axis] * static_cast<std::size_t>(shape[axis]);
     }
-    return result;
-  });
+  }
+
+  std::size_t next() {
+    const std::size_t position = position_;
+    for (std::size_t axis = 0; axis < index_.size(); ++axis) {
+      position_ += stride_[axis];
+      if (++index_[axis] < shape_[axis]) break;
+      position_ -= stride_[axis] * static_cast<std::size_t>(shape_[axis]);
+      index_[axis] = 0;
+    }
+    return position;
+  }
+
+ private:
+  const std::vector<std::int64_t>& shape_;
+  std::vector<std::int64_t> index_;
+  std::vector<std::size_t> stride_;
+  std::size_t position_ = 0;
+};
+
+bool is_in_c_order(const NpyHeader& header) {
+  return !header.is_fortran_order || header.shape.size() < 2;
 }
 
 template <typename From>
@@ -145,6 +159,38 @@ std::int64_t to_int64(From value, bool& fits) {
     return static_cast<std::int64_t>(value);
   }
 }
+
+// How numbers of any dtype become those of one; `fits` stays true if they can.
+struct ToInt64 {
+  static constexpr const char* kExpected = "whole numbers in the range of int64";
+  template <typename From>
+  std::int64_t operator()(From value, bool& fits) const {
+    return to_int64(value, fits);
+  }
+};
+struct ToFloat {
+  static constexpr const char* kExpected = "finite numbers in the range of float32";
+  bool allow_nan = false;
+
+  template <typename From>
+  float operator()(From value, bool& fits) const {
+    const auto result = static_cast<float>(value);
+    fits = allow_nan || std::isfinite(result);
+    return result;
+  }
+};
+struct ToDouble {
+  static constexpr const char* kExpected = ToFloat::kExpected;
+
+  template <typename From>
+  double operator()(From value, bool& fits) const {
+    if constexpr (std::is_same_v<From, double>) {
+      return value;
+    } else {
+      return ToFloat()(value, fits);
+    }
+  }
+};
 
 }  // namespace
 
@@ -188,13 +234,80 @@ template Array make_array(std::span<const std::uint64_t>, std::vector<std::int64
 template Array make_array(std::span<const float>, std::vector<std::int64_t>);
 template Array make_array(std::span<const double>, std::vector<std::int64_t>);
 
+// An array whose header is read and fits the bytes that follow.
+struct Npz::Opened {
+  std::string where;
+  NpyHeader header;
+  std::unique_ptr<ZipStream> stream;
+
+  std::size_t num_items() const {
+    return static_cast<std::size_t>(stream->remaining() / size_of(header.dtype));
+  }
+
+  // Hands on the items as they come in the file, as native bytes, a piece at a time. A complaint
+  // about them counts only if the array is whole: else that is what is wrong with it.
+  template <typename Take>
+  void scan(const Take& take) {
+    constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 18;  // stays in cache
+    std::vector<std::byte> memory(std::min(stream->remaining(), kPieceBytes));
+    const auto next_piece = [&] {
+      const std::span piece =
+          std::span(memory).first(std::min<std::uint64_t>(memory.size(), stream->remaining()));
+      stream->read(piece);
+      return piece;
+    };
+    while (stream->remaining() > 0) {
+      const std::span piece = next_piece();
+      make_items_native(header, piece);
+      try {
+        take(piece);
+      } catch (...) {
+        while (stream->remaining() > 0) next_piece();
+        stream->finish();
+        throw;
+      }
+    }
+    stream->finish();
+  }
+
+  // The same converted: take(position in C order, number). Positions follow each other unless the
+  // array is in Fortran order.
+  template <typename Convert, typename Take>
+  void scan_as(const Convert& convert, const Take& take) {
+    const bool in_order = is_in_c_order(header);
+    FortranPositions positions(header.shape);
+    std::size_t count = 0;
+    with_type(header.dtype, [&](auto type) {
+      using From = decltype(type);
+      scan([&](std::span<const std::byte> piece) {
+        for (std::size_t at = 0; at < piece.size(); at += sizeof(From), ++count) {
+          const From value = load<From>(&piece[at]);
+          const std::size_t position = in_order ? count : positions.next();
+          bool fits = true;
+          const auto converted = convert(value, fits);
+          if (!fits) {
+            throw Error(where, fmt::format("expected {}, got {} at {}", Convert::kExpected, value,
+                                           index_text(header.shape, position)));
+          }
+          take(position, converted);
+        }
+      });
+    });
+  }
+
+  template <typename To, typename Convert>
+  std::vector<To> read_as(const Convert& convert) {
+    std::vector<To> result(num_items());
+    scan_as(convert, [&](std::size_t position, To value) { result[position] = value; });
+    return result;
+  }
+};
+
 Npz::Npz(std::shared_ptr<Data> data) : data_(std::move(data)) {}
 
 Npz Npz::open(const std::filesystem::path& path) {
-  auto data = std::make_shared<Data>();
-  data->path = path;
-  data->content = read_file(path);
-  data->entries = read_zip_directory(path, data->content);
+  auto data = std::make_shared<Data>(Data{.path = path, .file = FileBytes(path), .entries = {}});
+  data->entries = read_zip_directory(path, data->file);
   std::erase_if(data->entries,
                 [](const ZipEntry& entry) { return !entry.name.ends_with(kSuffix); });
   for (ZipEntry& entry : data->entries) {
@@ -226,7 +339,7 @@ std::vector<std::string> Npz::unread_names() const {
 }
 
 void Npz::count_memory(std::string_view name, std::uint64_t bytes) const {
-  const std::uint64_t file_bytes = data_->content.size();
+  const std::uint64_t file_bytes = data_->file.size();
   const std::uint64_t allowed = kFreeBytes + kMaxExpansion * file_bytes;
   if (__builtin_add_overflow(data_->counted_bytes, bytes, &data_->counted_bytes)) {
     data_->counted_bytes = std::numeric_limits<std::uint64_t>::max();
@@ -242,7 +355,7 @@ void Npz::count_memory(std::string_view name, std::uint64_t bytes) const {
 ArrayHeader Npz::header(std::string_view name) const {
   const ZipEntry& entry = find(name);
   const std::string where = place_of(path(), name);
-  ZipStream stream(where, data_->content, entry);
+  ZipStream stream(where, data_->file, entry);
   NpyHeader found = read_npy_header(where, stream);
   return {.dtype = found.dtype, .shape = std::move(found.shape)};
 }
@@ -258,54 +371,82 @@ const ZipEntry& Npz::find(std::string_view name) const {
                                   found.empty() ? "none" : printable(found, 200)));
 }
 
-Array Npz::read(std::string_view name, std::int64_t max_bytes) const {
+Npz::Opened Npz::open_array(std::string_view name, std::int64_t max_bytes) const {
   const ZipEntry& entry = find(name);
-  const std::string where = place_of(path(), name);
+  Opened opened{.where = place_of(path(), name), .header = {}, .stream = {}};
   if (entry.size > static_cast<std::uint64_t>(std::max<std::int64_t>(max_bytes, 0))) {
-    throw Error(where, fmt::format("expected at most {} bytes, got {}", max_bytes, entry.size));
+    throw Error(opened.where,
+                fmt::format("expected at most {} bytes, got {}", max_bytes, entry.size));
   }
-  ZipStream stream(where, data_->content, entry);
-  NpyHeader header = read_npy_header(where, stream);
-  if (bytes_of(header.shape, size_of(header.dtype)) != stream.remaining()) {
-    throw Error(where,
+  opened.stream = std::make_unique<ZipStream>(opened.where, data_->file, entry);
+  opened.header = read_npy_header(opened.where, *opened.stream);
+  const NpyHeader& header = opened.header;
+  if (bytes_of(header.shape, size_of(header.dtype)) != opened.stream->remaining()) {
+    throw Error(opened.where,
                 fmt::format("expected the bytes of {} of shape {}, got {}", to_string(header.dtype),
-                            shape_text(header.shape), stream.remaining()));
+                            shape_text(header.shape), opened.stream->remaining()));
   }
-  // Another order of the axes is made in a copy.
-  count_memory(name, stream.remaining() * (header.is_fortran_order ? 2 : 1));
-  Array array = {.dtype = header.dtype};
-  array.bytes.resize(stream.remaining());
-  stream.read(array.bytes);
-  stream.finish();
-  make_native(header, array.bytes);
-  array.shape = std::move(header.shape);
+  // Another order of the axes may be made in a copy.
+  count_memory(name, opened.stream->remaining() * (header.is_fortran_order ? 2 : 1));
+  return opened;
+}
+
+// For an array that becomes items of so many bytes.
+Npz::Opened Npz::open_as(std::string_view name, std::span<const std::int64_t> shape,
+                         std::size_t item_bytes) const {
+  Opened opened = open_array(name, kMaxArrayBytes);
+  check_shape(opened.where, shape, opened.header.shape);
+  count_memory(name, opened.num_items() * item_bytes);
+  return opened;
+}
+
+Array Npz::read(std::string_view name, std::int64_t max_bytes) const {
+  Opened opened = open_array(name, max_bytes);
+  Array array = {.dtype = opened.header.dtype};
+  array.bytes.resize(opened.stream->remaining());
+  opened.stream->read(array.bytes);
+  opened.stream->finish();
+  make_native(opened.header, array.bytes);
+  array.shape = std::move(opened.header.shape);
   return array;
 }
 
 std::vector<float> Npz::floats(std::string_view name, std::span<const std::int64_t> shape,
                                std::vector<std::int64_t>* found_shape, bool allow_nan) const {
-  const Array array = read(name);
-  check_shape(place_of(path(), name), shape, array.shape);
-  if (found_shape != nullptr) *found_shape = array.shape;
-  count_memory(name, static_cast<std::uint64_t>(array.num_elements()) * sizeof(float));
-  return convert_items<float>(place_of(path(), name), array,
-                              "finite numbers in the range of float32",
-                              [&](auto value, bool& fits) {
-                                const auto result = static_cast<float>(value);
-                                fits = allow_nan || std::isfinite(result);
-                                return result;
-                              });
+  Opened opened = open_as(name, shape, sizeof(float));
+  if (found_shape != nullptr) *found_shape = opened.header.shape;
+  return opened.read_as<float>(ToFloat{.allow_nan = allow_nan});
 }
 
 std::vector<std::int64_t> Npz::integers(std::string_view name, std::span<const std::int64_t> shape,
                                         std::vector<std::int64_t>* found_shape) const {
-  const Array array = read(name);
-  check_shape(place_of(path(), name), shape, array.shape);
-  if (found_shape != nullptr) *found_shape = array.shape;
-  count_memory(name, static_cast<std::uint64_t>(array.num_elements()) * sizeof(std::int64_t));
-  return convert_items<std::int64_t>(place_of(path(), name), array,
-                                     "whole numbers in the range of int64",
-                                     [](auto value, bool& fits) { return to_int64(value, fits); });
+  Opened opened = open_as(name, shape, sizeof(std::int64_t));
+  if (found_shape != nullptr) *found_shape = opened.header.shape;
+  return opened.read_as<std::int64_t>(ToInt64());
+}
+
+std::vector<double> Npz::doubles(std::string_view name, std::span<const std::int64_t> shape) const {
+  Opened opened = open_as(name, shape, sizeof(double));
+  return opened.read_as<double>(ToDouble());
+}
+
+void Npz::scan_integers(
+    std::string_view name, std::span<const std::int64_t> shape,
+    const std::function<void(std::span<const std::int64_t>)>& begin,
+    const std::function<void(std::size_t, std::span<const std::int64_t>)>& take) const {
+  Opened opened = open_as(name, shape, sizeof(std::int64_t));
+  begin(opened.header.shape);
+  if (!is_in_c_order(opened.header)) return take(0, opened.read_as<std::int64_t>(ToInt64()));
+  constexpr std::size_t kPieceItems = 1 << 14;
+  std::vector<std::int64_t> piece;
+  piece.reserve(kPieceItems);
+  const std::size_t count = opened.num_items();
+  opened.scan_as(ToInt64(), [&](std::size_t position, std::int64_t value) {
+    piece.push_back(value);
+    if (piece.size() < kPieceItems && position + 1 < count) return;
+    take(position + 1 - piece.size(), piece);
+    piece.clear();
+  });
 }
 
 void write_npz(const std::filesystem::path& path, const std::map<std::string, Array>& arrays) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -58,8 +59,8 @@ struct ArrayHeader {
 inline constexpr std::int64_t kFreeBytes = std::int64_t{512} << 20;
 inline constexpr std::int64_t kMaxExpansion = 150;
 
-/// An opened .npz: the directory of the zip, checked; arrays are read one by one. Copies share the
-/// content and the count of memory; they are for one thread.
+/// An opened .npz: the directory of the zip, checked; arrays are read one by one, from the file,
+/// which stays open. Copies share it and the count of memory; they are for one thread.
 class Npz {
  public:
   /// Throws base::Error if this is no readable zip (truncated, overlapping or lying entries, names
@@ -94,11 +95,24 @@ class Npz {
   /// From integer or bool dtypes, or floats that are whole numbers.
   std::vector<std::int64_t> integers(std::string_view name, std::span<const std::int64_t> shape,
                                      std::vector<std::int64_t>* found_shape = nullptr) const;
+  /// float64 as it is, whatever it holds; all else as floats() gives it.
+  std::vector<double> doubles(std::string_view name, std::span<const std::int64_t> shape) const;
+  /// integers() piece by piece, for who keeps them in another form: `begin` is told the shape, then
+  /// `take` the integers in C order and the position of the first. What they throw comes through,
+  /// unless the rest of the array turns out to be damaged.
+  void scan_integers(
+      std::string_view name, std::span<const std::int64_t> shape,
+      const std::function<void(std::span<const std::int64_t> shape)>& begin,
+      const std::function<void(std::size_t first, std::span<const std::int64_t>)>& take) const;
 
  private:
   struct Data;
   explicit Npz(std::shared_ptr<Data> data);
   const ZipEntry& find(std::string_view name) const;
+  struct Opened;
+  Opened open_array(std::string_view name, std::int64_t max_bytes) const;
+  Opened open_as(std::string_view name, std::span<const std::int64_t> shape,
+                 std::size_t item_bytes) const;
 
   std::shared_ptr<Data> data_;
 };

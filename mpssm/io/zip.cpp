@@ -22,8 +22,9 @@ namespace {
 using base::Error;
 using base::printable;
 
-constexpr std::uint64_t kMaxDeflateRatio = 1032;  // 258 bytes from two bits
-constexpr std::uint64_t kChunk = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxDeflateRatio = 1032;               // 258 bytes from two bits
+constexpr std::uint64_t kMaxOutput = std::uint64_t{1} << 30;   // of one call of zlib
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 18;  // of a file that are read at once
 
 [[noreturn]] void fail_damaged(const std::string& where, const std::string& what) {
   throw Error(where, "damaged zip archive: " + what + "; copy or download the file again");
@@ -36,6 +37,15 @@ std::string_view slice(const std::string& where, std::string_view bytes, std::ui
     fail_damaged(where, what + " lies outside the file");
   }
   return bytes.substr(offset, size);
+}
+
+// The same of a file, read.
+std::string slice(const std::string& where, const FileBytes& file, std::uint64_t offset,
+                  std::uint64_t size, const std::string& what) {
+  if (offset > file.size() || size > file.size() - offset) {
+    fail_damaged(where, what + " lies outside the file");
+  }
+  return file.read(offset, size);
 }
 
 template <typename T>
@@ -51,29 +61,31 @@ struct Directory {
 };
 
 // The record at the end of the file may be followed by a comment, which may look like a record.
-std::size_t find_end_record(const std::string& where, std::string_view content) {
-  const std::size_t longest = kEndBytes + std::numeric_limits<std::uint16_t>::max();
-  for (std::size_t tail = kEndBytes; tail <= std::min(longest, content.size()); ++tail) {
-    const std::string_view record = content.substr(content.size() - tail);
+std::uint64_t find_end_record(const std::string& where, const FileBytes& file) {
+  constexpr std::uint64_t kLongest = kEndBytes + std::numeric_limits<std::uint16_t>::max();
+  const std::uint64_t size = std::min(kLongest, file.size());
+  const std::string end = file.read(file.size() - size, size);
+  for (std::size_t tail = kEndBytes; tail <= end.size(); ++tail) {
+    const std::string_view record = std::string_view(end).substr(end.size() - tail);
     if (field<std::uint32_t>(record, 0) == kEndSignature &&
         field<std::uint16_t>(record, 20) == tail - kEndBytes) {
-      return content.size() - tail;
+      return file.size() - tail;
     }
   }
-  if (content.size() >= 4 && field<std::uint32_t>(content, 0) == kLocalSignature) {
+  if (file.size() >= 4 && field<std::uint32_t>(file.read(0, 4), 0) == kLocalSignature) {
     fail_damaged(where, "it is cut off, its directory is missing");
   }
   throw Error(where, "expected a zip archive (.npz), got something else");
 }
 
-Directory read_end64(const std::string& where, std::string_view content, std::size_t end) {
+Directory read_end64(const std::string& where, const FileBytes& file, std::uint64_t end) {
   if (end < kEnd64LocatorBytes) fail_damaged(where, "expected zip64 records before its end");
-  const std::string_view locator = content.substr(end - kEnd64LocatorBytes, kEnd64LocatorBytes);
+  const std::string locator = file.read(end - kEnd64LocatorBytes, kEnd64LocatorBytes);
   if (field<std::uint32_t>(locator, 0) != kEnd64LocatorSignature) {
     fail_damaged(where, "expected a zip64 locator before its end");
   }
   const auto offset = field<std::uint64_t>(locator, 8);
-  const std::string_view record = slice(where, content, offset, kEnd64Bytes, "zip64 record");
+  const std::string record = slice(where, file, offset, kEnd64Bytes, "zip64 record");
   if (field<std::uint32_t>(record, 0) != kEnd64Signature) {
     fail_damaged(where, fmt::format("expected a zip64 record at byte {}", offset));
   }
@@ -83,15 +95,15 @@ Directory read_end64(const std::string& where, std::string_view content, std::si
           .end = offset};
 }
 
-Directory find_directory(const std::string& where, std::string_view content) {
-  const std::size_t end = find_end_record(where, content);
-  const std::string_view record = content.substr(end);
+Directory find_directory(const std::string& where, const FileBytes& file) {
+  const std::uint64_t end = find_end_record(where, file);
+  const std::string record = file.read(end, kEndBytes);
   Directory directory = {.offset = field<std::uint32_t>(record, 16),
                          .size = field<std::uint32_t>(record, 12),
                          .count = field<std::uint16_t>(record, 10),
                          .end = end};
   if (directory.offset == kIn64 || directory.size == kIn64 || directory.count == kIn64Short) {
-    directory = read_end64(where, content, end);
+    directory = read_end64(where, file, end);
   } else if (field<std::uint16_t>(record, 4) != 0 || field<std::uint16_t>(record, 6) != 0) {
     throw Error(where, "expected a zip archive of one part, got part of a split one");
   }
@@ -126,18 +138,20 @@ struct Extent {
 };
 
 // Data begins behind the local header, whose own sizes are not used: they may be unset.
-Extent locate_data(const std::string& where, std::string_view content, std::uint64_t header_offset,
+Extent locate_data(const std::string& where, const FileBytes& file, std::uint64_t header_offset,
                    ZipEntry& entry) {
   const std::string name = "entry '" + printable(entry.name) + "'";
-  const std::string_view header = slice(where, content, header_offset, kLocalBytes, name);
+  const std::string header = slice(where, file, header_offset, kLocalBytes, name);
   const auto name_bytes = field<std::uint16_t>(header, 26);
   if (field<std::uint32_t>(header, 0) != kLocalSignature ||
       field<std::uint16_t>(header, 8) != entry.method ||
-      slice(where, content, header_offset + kLocalBytes, name_bytes, name) != entry.name) {
+      slice(where, file, header_offset + kLocalBytes, name_bytes, name) != entry.name) {
     fail_damaged(where, name + " is not where the directory says");
   }
   entry.data_offset = header_offset + kLocalBytes + name_bytes + field<std::uint16_t>(header, 28);
-  slice(where, content, entry.data_offset, entry.compressed_size, name);
+  if (entry.data_offset > file.size() || entry.compressed_size > file.size() - entry.data_offset) {
+    fail_damaged(where, name + " lies outside the file");
+  }
   return {.begin = header_offset, .end = entry.data_offset + entry.compressed_size};
 }
 
@@ -181,9 +195,10 @@ ZipEntry take_entry(const std::string& where, std::string_view& records,
 
 }  // namespace
 
-std::vector<ZipEntry> read_zip_directory(const std::string& where, std::string_view content) {
-  const Directory directory = find_directory(where, content);
-  std::string_view records = content.substr(directory.offset, directory.size);
+std::vector<ZipEntry> read_zip_directory(const std::string& where, const FileBytes& file) {
+  const Directory directory = find_directory(where, file);
+  const std::string content = file.read(directory.offset, directory.size);
+  std::string_view records = content;
   std::vector<ZipEntry> entries;
   std::vector<Extent> extents;
   std::unordered_set<std::string> names;
@@ -194,7 +209,7 @@ std::vector<ZipEntry> read_zip_directory(const std::string& where, std::string_v
     if (!names.insert(entry.name).second) {
       throw Error(where, "expected each name once, got '" + printable(entry.name) + "' twice");
     }
-    extents.push_back(locate_data(where, content, header_offset, entry));
+    extents.push_back(locate_data(where, file, header_offset, entry));
   }
   if (!records.empty()) fail_damaged(where, "its directory holds more than its end says");
   check_apart(where, std::move(extents), directory.offset);
@@ -223,10 +238,12 @@ void ZipStream::Close::operator()(z_stream_s* stream) const {
   delete stream;
 }
 
-ZipStream::ZipStream(std::string where, std::string_view content, const ZipEntry& entry)
+ZipStream::ZipStream(std::string where, const FileBytes& file, const ZipEntry& entry)
     : where_(std::move(where)),
       entry_(entry),
-      compressed_(content.substr(entry.data_offset, entry.compressed_size)),
+      file_(file),
+      position_(entry.data_offset),
+      compressed_(entry.compressed_size),
       remaining_(entry.size) {
   if (entry.method == kStored) return;
   inflater_.reset(new z_stream{});
@@ -240,16 +257,21 @@ void ZipStream::read(std::span<std::byte> out) {
   if (inflater_) {
     inflate_all(out);
   } else {
-    std::copy_n(reinterpret_cast<const std::byte*>(compressed_.data()), out.size(), out.begin());
-    compressed_.remove_prefix(out.size());
+    take_compressed(out);
   }
   remaining_ -= out.size();
   crc_ = crc32_z(crc_, reinterpret_cast<const Bytef*>(out.data()), out.size());
 }
 
+void ZipStream::take_compressed(std::span<std::byte> out) {
+  file_.read(position_, out);
+  position_ += out.size();
+  compressed_ -= out.size();
+}
+
 void ZipStream::inflate_all(std::span<std::byte> out) {
   while (!out.empty()) {
-    const auto chunk = static_cast<std::uint32_t>(std::min<std::uint64_t>(out.size(), kChunk));
+    const auto chunk = static_cast<std::uint32_t>(std::min<std::uint64_t>(out.size(), kMaxOutput));
     std::uint32_t free_bytes = chunk;
     const int status = inflate_some(out.data(), free_bytes);
     out = out.subspan(chunk - free_bytes);
@@ -260,10 +282,10 @@ void ZipStream::inflate_all(std::span<std::byte> out) {
 
 int ZipStream::inflate_some(std::byte* out, std::uint32_t& free_bytes) {
   if (inflater_->avail_in == 0) {
-    const std::size_t chunk = std::min<std::uint64_t>(compressed_.size(), kChunk);
-    inflater_->next_in = reinterpret_cast<const Bytef*>(compressed_.data());
-    inflater_->avail_in = static_cast<uInt>(chunk);
-    compressed_.remove_prefix(chunk);
+    piece_.resize(std::min(compressed_, kPieceBytes));
+    take_compressed(piece_);
+    inflater_->next_in = reinterpret_cast<const Bytef*>(piece_.data());
+    inflater_->avail_in = static_cast<uInt>(piece_.size());
   }
   inflater_->next_out = reinterpret_cast<Bytef*>(out);
   inflater_->avail_out = free_bytes;
@@ -282,7 +304,7 @@ void ZipStream::finish() {
     while (status == Z_OK && free_bytes == 1);
     at_end = status == Z_STREAM_END && free_bytes == 1 && inflater_->avail_in == 0;
   }
-  if (!at_end || !compressed_.empty()) fail_damaged(where_, "data is longer than declared");
+  if (!at_end || compressed_ != 0) fail_damaged(where_, "data is longer than declared");
   if (crc_ != entry_.crc) fail_damaged(where_, "data does not match its checksum");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Private to io/: zip archives held in memory, read as hostile input. What a file declares is
-// checked against the bytes that are there before it is used.
+// Private to io/: zip archives, read as hostile input. What a file declares is checked against the
+// bytes that are there before it is used.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "mpssm/io/file.h"
 
 struct z_stream_s;
 
@@ -27,17 +29,17 @@ struct ZipEntry {
 
 /// All entries, in the order of the directory: inside the file, apart from each other, each name
 /// once. `where` starts the messages of base::Error.
-std::vector<ZipEntry> read_zip_directory(const std::string& where, std::string_view content);
+std::vector<ZipEntry> read_zip_directory(const std::string& where, const FileBytes& file);
 
 /// Throws base::Error if the entry is encrypted, not stored or deflated, or declares more bytes
 /// than its data can give.
 void check_zip_entry(const std::string& where, const ZipEntry& entry);
 
-/// Bytes of a checked entry from first to last, inflated into the caller's memory. `content` and
+/// Bytes of a checked entry from first to last, inflated into the caller's memory. `file` and
 /// `entry` have to outlive it.
 class ZipStream {
  public:
-  ZipStream(std::string where, std::string_view content, const ZipEntry& entry);
+  ZipStream(std::string where, const FileBytes& file, const ZipEntry& entry);
 
   std::uint64_t remaining() const { return remaining_; }  ///< as declared
   /// Fills `out`; throws base::Error if the data ends before.
@@ -49,12 +51,16 @@ class ZipStream {
   struct Close {
     void operator()(z_stream_s* stream) const;
   };
+  void take_compressed(std::span<std::byte> out);
   void inflate_all(std::span<std::byte> out);
   int inflate_some(std::byte* out, std::uint32_t& free_bytes);
 
   std::string where_;
   const ZipEntry& entry_;
-  std::string_view compressed_;  // not yet handed to zlib
+  const FileBytes& file_;
+  std::uint64_t position_;             // in the file, of what is not yet read
+  std::uint64_t compressed_;           // bytes of that
+  std::vector<std::byte> piece_ = {};  // of it, handed to zlib
   std::uint64_t remaining_;
   std::uint32_t crc_ = 0;
   std::unique_ptr<z_stream_s, Close> inflater_;  // null if stored

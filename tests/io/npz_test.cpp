@@ -5,8 +5,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -135,6 +138,92 @@ TEST(Npz, UncompressedFilesAreNeverTooLargeForThemselves) {
   const Npz npz = open_bytes(make_zip({stored_member(
       "x.npy", npy(dict("|u1", "(" + std::to_string(zeros.size()) + ",)"), zeros))}));
   EXPECT_EQ(npz.integers("x", Shape{-1}).size(), zeros.size());
+}
+
+// Numbers 0, 1, 2, ... by their place in C order, written in either order of axes and bytes.
+std::string counting_npy(const Shape& shape, bool is_fortran, bool is_big_endian) {
+  std::int64_t count = 1;
+  std::string sizes;
+  for (const std::int64_t size : shape) {
+    count *= size;
+    sizes += std::to_string(size) + ",";
+  }
+  std::string data(static_cast<std::size_t>(4 * count), '\0');
+  for (std::int64_t position = 0; position < count; ++position) {
+    std::int64_t place = 0;
+    std::int64_t stride = 1;
+    std::int64_t rest = position;
+    std::vector<std::int64_t> index(shape.size());
+    for (std::size_t axis = shape.size(); axis-- > 0; rest /= shape[axis])
+      index[axis] = rest % shape[axis];
+    for (std::size_t axis = 0; axis < shape.size(); stride *= shape[axis++])
+      place += index[axis] * stride;
+    if (!is_fortran) place = position;
+    for (std::int64_t byte = 0; byte < 4; ++byte) {
+      data[4 * place + (is_big_endian ? 3 - byte : byte)] = static_cast<char>(position >> 8 * byte);
+    }
+  }
+  return npy(dict(is_big_endian ? ">i4" : "<i4", "(" + sizes + ")", is_fortran ? "True" : "False"),
+             data);
+}
+
+TEST(Npz, PiecesOfAnyLayoutComeInOrder) {
+  for (const Shape& shape :
+       {Shape{5}, Shape{3, 4, 5}, Shape{2, 200'000}, Shape{200'000, 2}, Shape{0, 3}}) {
+    for (const bool is_fortran : {false, true}) {
+      for (const bool is_big_endian : {false, true}) {
+        const std::string content = counting_npy(shape, is_fortran, is_big_endian);
+        const Npz npz = open_bytes(make_zip({stored_member("stored.npy", content),
+                                             testing::deflated_member("deflated.npy", content)}));
+        for (const char* name : {"stored", "deflated"}) {
+          Shape found;
+          std::vector<std::int64_t> scanned;
+          npz.scan_integers(
+              name, Shape(shape.size(), -1),
+              [&](std::span<const std::int64_t> size) { found.assign(size.begin(), size.end()); },
+              [&](std::size_t first, std::span<const std::int64_t> piece) {
+                EXPECT_EQ(first, scanned.size());
+                scanned.insert(scanned.end(), piece.begin(), piece.end());
+              });
+          EXPECT_EQ(found, shape);
+          std::vector<std::int64_t> expected(scanned.size());
+          std::iota(expected.begin(), expected.end(), 0);
+          EXPECT_EQ(scanned, expected);
+          EXPECT_EQ(npz.integers(name, shape), expected);
+          EXPECT_EQ(npz.doubles(name, shape),
+                    std::vector<double>(expected.begin(), expected.end()));
+          EXPECT_EQ(npz.floats(name, shape), std::vector<float>(expected.begin(), expected.end()));
+        }
+      }
+    }
+  }
+}
+
+TEST(Npz, DamageIsNamedBeforeWhatItHolds) {
+  const std::string content = counting_npy({100'000}, false, false);
+  const auto complaint = [](testing::Member member) {
+    const Npz npz = open_bytes(make_zip({member}));
+    return message_of([&] {
+      npz.scan_integers(
+          "x", Shape{-1}, [](std::span<const std::int64_t>) {},
+          [](std::size_t, std::span<const std::int64_t>) {
+            throw base::Error("a complaint about the first piece");
+          });
+    });
+  };
+  testing::Member member = stored_member("x.npy", content);
+  EXPECT_EQ(complaint(member), "a complaint about the first piece");
+  member.data.back() ^= 1;
+  EXPECT_THAT(complaint(member), HasSubstr("checksum"));
+}
+
+TEST(Npz, DoublesStayWhatTheyAre) {
+  const Scratch scratch;
+  write_npz(scratch / "t.npz", {{"d", array_of<double>({0.1, 1e300}, {2})},
+                                {"f", array_of<float>({0.1f, 2.0f}, {2})}});
+  const Npz npz = Npz::open(scratch / "t.npz");
+  EXPECT_THAT(npz.doubles("d", Shape{2}), ElementsAre(0.1, 1e300));
+  EXPECT_THAT(npz.doubles("f", Shape{2}), ElementsAre(double{0.1f}, 2.0));
 }
 
 TEST(Npz, TellsHeadersWithoutTheNumbersAndWhatNobodyRead) {
