@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/base/sha256.h"
 
+#include <random>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
+
+#include "mpssm/base/sha256_blocks.h"
 
 namespace mpssm::base {
 namespace {
@@ -25,6 +28,21 @@ TEST(Sha256, DoesNotSeeThePieces) {
     hash.add(std::string_view(content).substr(0, cut));
     hash.add(std::string_view(content).substr(cut));
     EXPECT_EQ(hash.hex(), sha256(content)) << cut;
+  }
+}
+
+TEST(Sha256, InstructionsAgreeWithPlainCode) {
+  if (!has_sha256_instructions()) GTEST_SKIP() << "this processor has none";
+  std::mt19937_64 random(1);
+  for (const std::size_t count : {0, 1, 2, 17}) {
+    std::string blocks(count * kSha256BlockBytes, '\0');
+    for (char& byte : blocks) byte = static_cast<char>(random());
+    Sha256State plain;
+    for (std::uint32_t& word : plain) word = static_cast<std::uint32_t>(random());
+    Sha256State fast = plain;
+    add_sha256_blocks_plainly(plain, blocks);
+    add_sha256_blocks_x86(fast, blocks);
+    EXPECT_EQ(fast, plain) << count;
   }
 }
 
