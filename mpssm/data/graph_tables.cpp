@@ -4,10 +4,14 @@
 
 #include <array>
 #include <cmath>
+#include <exception>
 #include <filesystem>
 #include <fmt/core.h>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "mpssm/base/error.h"
@@ -45,30 +49,83 @@ Ends end_columns(const io::CsvHeader& table) {
                     header_of(table));
 }
 
-double weight_at(const io::CsvReader& reader, std::size_t column) {
-  const std::string_view cell = reader.cells()[column];
+double weight_of(std::string_view cell, const std::function<std::string()>& place) {
   const auto number = io::to_number(cell);
   if (number && std::abs(*number) <= std::numeric_limits<float>::max()) return *number;
-  throw base::Error(
-      reader.place(column),
-      fmt::format("expected a {}, got '{}'", number ? "number that fits 32 bits" : "finite number",
-                  base::printable(cell)));
+  throw base::Error(place(), fmt::format("expected a {}, got '{}'",
+                                         number ? "number that fits 32 bits" : "finite number",
+                                         base::printable(cell)));
 }
 
-// Row by row, each end by node_at(column); the number of nodes is left to the caller.
-template <typename NodeAt>
-graph::CompactEdgeList list_edges(io::CsvReader& reader, const NodeAt& node_at) {
-  const auto [src, dst] = end_columns(reader.head());
-  const auto weight = reader.head().column("weight");
+// Some rows of a table of edges: enough of them that their nodes can be looked up side by side.
+class EdgeRows {
+ public:
+  explicit EdgeRows(io::CsvReader& reader)
+      : reader_(reader),
+        ends_(end_columns(reader.head())),
+        weight_(reader.head().column("weight")) {}
+
+  bool has_weights() const { return weight_.has_value(); }
+  std::size_t size() const { return lines_.size(); }
+  std::span<const std::string_view> ids() const { return ids_; }  // src and dst of each row
+
+  /// False: those were the last. A fault of a row that follows is kept until these are done with,
+  /// so that the first one in the file is told.
+  bool read() {
+    if (fault_) std::rethrow_exception(fault_);
+    constexpr std::size_t kRows = 32;
+    ids_.clear();
+    weights_.clear();
+    lines_.clear();
+    try {
+      while (size() < kRows && reader_.next()) {
+        ids_.push_back(reader_.cells()[ends_.first]);
+        ids_.push_back(reader_.cells()[ends_.second]);
+        if (weight_) weights_.push_back(reader_.cells()[*weight_]);
+        lines_.push_back(reader_.line());
+      }
+    } catch (const base::Error&) {
+      fault_ = std::current_exception();
+      return true;
+    }
+    return size() == kRows;
+  }
+
+  std::string place(std::size_t id) const {
+    return reader_.place(lines_[id / 2], id % 2 == 0 ? ends_.first : ends_.second);
+  }
+  double weight(std::size_t row) const {
+    return weight_of(weights_[row], [&] { return reader_.place(lines_[row], *weight_); });
+  }
+
+ private:
+  io::CsvReader& reader_;
+  Ends ends_;
+  std::optional<std::size_t> weight_;
+  std::vector<std::string_view> ids_;
+  std::vector<std::string_view> weights_;
+  std::vector<std::int64_t> lines_;
+  std::exception_ptr fault_;
+};
+
+// Row by row, each end by node_of(rows, id); the number of nodes is left to the caller.
+template <typename NodeOf>
+graph::CompactEdgeList list_edges(io::CsvReader& reader, const NodeIndex& ids,
+                                  const NodeOf& node_of) {
+  EdgeRows rows(reader);
   graph::CompactEdgeList edges;
   const std::size_t max_rows = reader.max_rows();
   edges.src.reserve(max_rows);
   edges.dst.reserve(max_rows);
-  if (weight) edges.weight.reserve(max_rows);
-  while (reader.next()) {
-    edges.src.push_back(static_cast<std::int32_t>(node_at(src)));
-    edges.dst.push_back(static_cast<std::int32_t>(node_at(dst)));
-    if (weight) edges.weight.push_back(weight_at(reader, *weight));
+  if (rows.has_weights()) edges.weight.reserve(max_rows);
+  for (bool goes_on = true; goes_on;) {
+    goes_on = rows.read();
+    ids.prefetch(rows.ids());
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      edges.src.push_back(static_cast<std::int32_t>(node_of(rows, 2 * row)));
+      edges.dst.push_back(static_cast<std::int32_t>(node_of(rows, 2 * row + 1)));
+      if (rows.has_weights()) edges.weight.push_back(rows.weight(row));
+    }
   }
   return edges;
 }
@@ -108,9 +165,7 @@ NodeIndex index_ids(const io::CsvTable& table, std::size_t column) {
   if (table.rows.empty()) {
     throw base::Error(shown(table.path) + ": expected at least one node, got the header only");
   }
-  NodeIndex ids(table.rows.size(), [&table, column](std::int64_t row) {
-    return table.rows[static_cast<std::size_t>(row)][column];
-  });
+  NodeIndex ids(table.rows.size());
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const std::string_view id = table.rows[row][column];
     if (id.empty()) throw base::Error(table.place(row, column) + ": expected an id, got none");
@@ -130,13 +185,12 @@ graph::Graph read_graph(const std::filesystem::path& path, const NodeIndex& ids,
   graph::CompactEdgeList edges;
   {
     io::CsvReader reader(path);  // gone with its text before the graph is made
-    edges = list_edges(reader, [&](std::size_t column) {
-      const std::string_view id = reader.cells()[column];
+    edges = list_edges(reader, ids, [&](const EdgeRows& rows, std::size_t i) {
+      const std::string_view id = rows.ids()[i];
       const std::int64_t node = ids.find(id);
       if (node >= 0) return node;
-      throw base::Error(
-          reader.place(column),
-          fmt::format("expected an id of the table of nodes, got '{}'", base::printable(id)));
+      throw base::Error(rows.place(i), fmt::format("expected an id of the table of nodes, got '{}'",
+                                                   base::printable(id)));
     });
     note_other_columns(reader.head(), notes);
   }
@@ -148,12 +202,10 @@ CollectedGraph collect_graph(io::CsvReader given, const LoadOptions& options) {
   CollectedGraph result;
   std::optional<io::CsvReader> reader(std::move(given));
   const io::CsvHeader head = reader->head();
-  NodeIndex ids(reader->max_rows(), [&result](std::int64_t node) {
-    return std::string_view(result.node_ids[static_cast<std::size_t>(node)]);
-  });
-  graph::CompactEdgeList edges = list_edges(*reader, [&](std::size_t column) {
-    const std::string_view id = reader->cells()[column];
-    if (id.empty()) throw base::Error(reader->place(column) + ": expected an id, got none");
+  NodeIndex ids(reader->max_rows());
+  graph::CompactEdgeList edges = list_edges(*reader, ids, [&](const EdgeRows& rows, std::size_t i) {
+    const std::string_view id = rows.ids()[i];
+    if (id.empty()) throw base::Error(rows.place(i) + ": expected an id, got none");
     const auto [node, is_new] = ids.add(id);
     if (is_new) result.node_ids.emplace_back(id);
     return node;

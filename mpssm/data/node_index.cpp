@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "mpssm/base/error.h"
@@ -49,8 +50,8 @@ std::uint64_t key_of(std::string_view id, const std::optional<std::uint64_t>& nu
 
 }  // namespace
 
-NodeIndex::NodeIndex(std::size_t max_nodes, std::function<std::string_view(std::int64_t)> id_of)
-    : id_of_(std::move(id_of)), dense_limit_(4 * std::uint64_t{max_nodes} + kFirstSlots) {
+NodeIndex::NodeIndex(std::size_t max_nodes)
+    : dense_limit_(4 * std::uint64_t{max_nodes} + kFirstSlots) {
   slots_.resize(kFirstSlots);
   shift_ = 64 - std::countr_zero(kFirstSlots);
 }
@@ -61,7 +62,24 @@ std::size_t NodeIndex::slot_of(std::uint64_t key, std::string_view id) const {
   for (std::size_t i = key * kOdd >> shift_;; i = (i + 1) & mask) {
     const Slot& slot = slots_[i];
     if (slot.node == kNone) return i;
-    if (slot.key == key && (is_number(key) || id_of_(slot.node) == id)) return i;
+    if (slot.key != key) continue;
+    if (is_number(key) || std::string_view(slot.text, slot.size) == id) return i;
+  }
+}
+
+void NodeIndex::prefetch(std::span<const std::string_view> ids) const {
+  for (const std::string_view id : ids) {
+    const std::optional<std::uint64_t> number = to_plain_number(id);
+    if (number && *number < dense_limit_) {
+      if (*number < dense_.size()) __builtin_prefetch(&dense_[*number]);
+    } else {
+      __builtin_prefetch(&slots_[key_of(id, number) * kOdd >> shift_]);
+    }
+  }
+  if (num_used_ == 0) return;
+  for (const std::string_view id : ids) {
+    if (to_plain_number(id)) continue;
+    __builtin_prefetch(slots_[key_of(id, std::nullopt) * kOdd >> shift_].text);
   }
 }
 
@@ -88,7 +106,10 @@ std::pair<std::int64_t, bool> NodeIndex::add(std::string_view id) {
   const std::uint64_t key = key_of(id, number);
   Slot& slot = slots_[slot_of(key, id)];
   if (slot.node != kNone) return {slot.node, false};
-  slot = {.key = key, .node = next_number()};
+  slot = {.key = key,
+          .text = id.data(),
+          .size = static_cast<std::uint32_t>(id.size()),
+          .node = next_number()};
   ++num_used_;
   return {slot.node, true};
 }

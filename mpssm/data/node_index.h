@@ -5,8 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,20 +14,24 @@ namespace mpssm::data {
 
 class NodeIndex {
  public:
-  /// `id_of` gives the id of a node that is in, by its number: texts are not kept here.
   /// `max_nodes`: about as many as will come.
-  NodeIndex(std::size_t max_nodes, std::function<std::string_view(std::int64_t)> id_of);
+  explicit NodeIndex(std::size_t max_nodes);
 
   std::int64_t size() const { return size_; }
   /// -1 if it is not in.
   std::int64_t find(std::string_view id) const;
-  /// The number of `id`, and whether it is new: then it is size() before, and `id_of` has to know
-  /// it from now on. Throws base::Error beyond 2^31 - 1 nodes, the most that a graph has.
+  /// Brings what find() and add() of these ids will look at into the cache, all at once: of many
+  /// nodes each look is at memory of its own, and one after the other they would wait for it.
+  void prefetch(std::span<const std::string_view> ids) const;
+  /// The number of `id`, and whether it is new: then it is size() before, and the text has to stay
+  /// where it is. Throws base::Error beyond 2^31 - 1 nodes, the most that a graph has.
   std::pair<std::int64_t, bool> add(std::string_view id);
 
  private:
   struct Slot {
     std::uint64_t key = 0;
+    const char* text = nullptr;  // of keys that are hashes
+    std::uint32_t size = 0;
     std::int32_t node = kNone;
   };
   static constexpr std::int32_t kNone = -1;
@@ -37,7 +40,6 @@ class NodeIndex {
   void grow();
   std::int32_t next_number();
 
-  std::function<std::string_view(std::int64_t)> id_of_;
   std::uint64_t dense_limit_;
   std::vector<std::int32_t> dense_ = {};  // of the ids 0, 1, 2, ... below the limit
   std::vector<Slot> slots_;               // of all others; a power of two, half of it empty

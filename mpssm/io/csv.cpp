@@ -150,8 +150,8 @@ bool CsvReader::next() {
   return false;
 }
 
-std::string CsvReader::place(std::size_t column) const {
-  return fmt::format("{}: column '{}'", place_of(head_.path, row_line_),
+std::string CsvReader::place(std::int64_t line, std::size_t column) const {
+  return fmt::format("{}: column '{}'", place_of(head_.path, line),
                      printable(head_.header.at(column)));
 }
 

@@ -39,11 +39,12 @@ class CsvReader {
 
   /// Goes to the next row; false: there is none.
   bool next();
-  /// Of the current row; the text is there until the next one.
+  /// Of the current row; the list is there until the next one, the texts as long as the reader.
   std::span<const std::string_view> cells() const { return cells_; }
   std::int64_t line() const { return row_line_; }  ///< in the file, from 1
   /// "FILE:LINE: column 'NAME'", the start of a message about a cell of the current row.
-  std::string place(std::size_t column) const;
+  std::string place(std::size_t column) const { return place(row_line_, column); }
+  std::string place(std::int64_t line, std::size_t column) const;  ///< of an earlier row
 
  private:
   friend class CsvRows;

@@ -4,7 +4,9 @@
 
 #include <map>
 #include <random>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -26,19 +28,19 @@ std::string random_id(std::mt19937_64& random) {
 TEST(NodeIndex, EqualsAMap) {
   for (const std::size_t expected : {std::size_t{0}, std::size_t{100}, std::size_t{20'000}}) {
     std::mt19937_64 random(expected);
-    std::vector<std::string> ids;
     std::map<std::string, std::int64_t> plain;
-    NodeIndex index(expected, [&](std::int64_t node) {
-      return std::string_view(ids.at(static_cast<std::size_t>(node)));
-    });
+    NodeIndex index(expected);
     for (int i = 0; i < 20'000; ++i) {
       const std::string id = random_id(random);
       const auto known = plain.find(id);
       EXPECT_EQ(index.find(id), known == plain.end() ? -1 : known->second) << id;
-      const auto [node, is_new] = index.add(id);
-      EXPECT_EQ(is_new, known == plain.end()) << id;
-      if (is_new) ids.push_back(id);
-      EXPECT_EQ(node, plain.emplace(id, std::ssize(ids) - 1).first->second) << id;
+      const std::string_view ahead = id;
+      index.prefetch(std::span(&ahead, 1));
+      const bool is_known = known != plain.end();
+      const auto& [kept, number] = *plain.emplace(id, std::ssize(plain)).first;
+      const auto [node, is_new] = index.add(kept);
+      EXPECT_EQ(is_new, !is_known) << id;
+      EXPECT_EQ(node, number) << id;
     }
     ASSERT_EQ(index.size(), std::ssize(plain));
     for (const auto& [id, node] : plain) EXPECT_EQ(index.find(id), node) << id;

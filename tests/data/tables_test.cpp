@@ -106,6 +106,15 @@ TEST_F(Tables, WeightsTooLargeForFloatsAreRefused) {
               AllOf(HasSubstr("edges.csv: node 1"), HasSubstr("6e+38")));
 }
 
+TEST_F(Tables, FirstFaultOfTheEdgesIsTold) {
+  std::string edges = "src,dst,weight\n";
+  for (int row = 0; row < 100; ++row) edges += "a,b,1\n";
+  EXPECT_THAT(message_of(kNodes, edges + "a,z,1\na,b\n"), HasSubstr("edges.csv:102: column 'dst'"));
+  EXPECT_THAT(message_of(kNodes, edges + "a,b\na,z,1\n"), HasSubstr("edges.csv:102: expected 3"));
+  EXPECT_THAT(message_of(kNodes, edges + "a,b,x\nz,b,1\n"), HasSubstr("edges.csv:102: column 'w"));
+  EXPECT_THAT(message_of(kNodes, edges + "\na,b,1\n"), HasSubstr("edges.csv:102: expected 3"));
+}
+
 TEST_F(Tables, LabelsTooLargeForFloatsAreRefused) {
   EXPECT_THAT(message_of("id,x,label\na,1,0.5\nb,2,1e308\nc,3,0.25\nd,4,0.5\n"),
               AllOf(HasSubstr("nodes.csv:3: column 'label'"), HasSubstr("32 bits, got '1e308'")));
