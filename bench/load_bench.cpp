@@ -28,9 +28,7 @@
 #include "mpssm/base/measure.h"
 #include "mpssm/data/load.h"
 #include "mpssm/graph/gso.h"
-#include "mpssm/io/bytes.h"
 #include "mpssm/io/file.h"
-#include "mpssm/io/npy.h"
 #include "mpssm/io/npz.h"
 
 namespace mpssm::bench {
@@ -97,27 +95,44 @@ void write_tables(const fs::path& folder, const Settings& settings, const NameOf
   });
 }
 
+template <typename T>
+void append(std::string& bytes, T value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+std::string npy_header(const io::Array& array) {
+  const std::map<io::DType, const char*> codes = {
+      {io::DType::kInt64, "<i8"}, {io::DType::kFloat32, "<f4"}, {io::DType::kUInt8, "|u1"}};
+  std::string shape;
+  for (const std::int64_t size : array.shape) shape += fmt::format("{}, ", size);
+  const std::string text = fmt::format(
+      "{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}\n", codes.at(array.dtype), shape);
+  std::string header("\x93NUMPY\1\0", 8);
+  append(header, static_cast<std::uint16_t>(text.size()));
+  return header + text;
+}
+
 // As numpy.savez does; write_npz() would deflate.
 void write_stored_npz(const fs::path& path, const std::map<std::string, io::Array>& arrays) {
   io::write_file(path, [&](const io::Sink& sink) {
     std::string directory;
     std::uint32_t offset = 0;
     for (const auto& [name, array] : arrays) {
-      const std::string header = io::write_npy_header(array.dtype, array.shape);
+      const std::string header = npy_header(array);
       const std::string file = name + ".npy";
       const auto size = static_cast<std::uint32_t>(header.size() + array.bytes.size());
       uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(header.data()), header.size());
       crc = crc32_z(crc, reinterpret_cast<const Bytef*>(array.bytes.data()), array.bytes.size());
       std::string record(6, '\0');  // flags, method, time, date
       record.append(2, '\0');
-      io::append(record, static_cast<std::uint32_t>(crc));
-      io::append(record, size);
-      io::append(record, size);
-      io::append(record, static_cast<std::uint16_t>(file.size()));
-      io::append(record, std::uint16_t{0});
+      append(record, static_cast<std::uint32_t>(crc));
+      append(record, size);
+      append(record, size);
+      append(record, static_cast<std::uint16_t>(file.size()));
+      append(record, std::uint16_t{0});
       const std::string local = std::string("PK\3\4\x14\0", 6) + record + file;
       directory += std::string("PK\1\2\x14\0\x14\0", 8) + record + std::string(10, '\0');
-      io::append(directory, offset);
+      append(directory, offset);
       directory += file;
       offset += static_cast<std::uint32_t>(local.size()) + size;
       sink(local);
@@ -125,10 +140,10 @@ void write_stored_npz(const fs::path& path, const std::map<std::string, io::Arra
       sink({reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size()});
     }
     std::string end("PK\5\6\0\0\0\0", 8);
-    io::append(end, static_cast<std::uint16_t>(arrays.size()));
-    io::append(end, static_cast<std::uint16_t>(arrays.size()));
-    io::append(end, static_cast<std::uint32_t>(directory.size()));
-    io::append(end, offset);
+    append(end, static_cast<std::uint16_t>(arrays.size()));
+    append(end, static_cast<std::uint16_t>(arrays.size()));
+    append(end, static_cast<std::uint32_t>(directory.size()));
+    append(end, offset);
     end.append(2, '\0');
     sink(directory + end);
   });
