@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Runs of the program `mpssm train`, opened in Python."""
+"""Runs of the program `mpssm train`, opened in Python, and models of Python saved as such runs."""
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Union
 
 import torch
-from safetensors.torch import load_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from mpssm._engine import version
 from mpssm.gso import Gso
 from mpssm.nn import MPSSM, Graph, _gso_of
 
@@ -33,7 +36,8 @@ class Run:
         model: the :class:`mpssm.nn.MPSSM`, in evaluation mode.
         task: node_binary, node_classes, node_regression, graph_regression, graph_labels, forecast.
         class_names: of a classification.
-        config, record: ``config.toml`` and ``record.json`` of the run folder.
+        config, data: ``config.toml`` and ``data.json`` of the run folder.
+        record: ``record.json``; empty for a model that was saved from Python.
     """
 
     model: MPSSM
@@ -44,6 +48,8 @@ class Run:
     label_scale: float = 1.0
     config: Dict[str, Any] = field(default_factory=dict)
     record: Dict[str, Any] = field(default_factory=dict)
+    data: Dict[str, Any] = field(default_factory=dict)
+    dataset: str = ""
 
     @torch.no_grad()
     def predict(self, x: Tensor, graph: Graph, edge_weight: Optional[Tensor] = None,
@@ -69,6 +75,77 @@ class Run:
             return torch.sigmoid(y)
         return y * (self.scale * self.label_scale) + self.mean
 
+    def save(self, folder: Union[str, Path], model: Optional[MPSSM] = None) -> None:
+        """Writes a model for the data of this run as a run of its own, which `mpssm evaluate`,
+        `predict` and `sensitivity` take, and :func:`load`.
+
+        Args:
+            folder: new or empty.
+            model: default is ``self.model``, trained further or not. It may have another width, depth
+                or kind of state, but must read and give what that one does.
+        """
+        model, folder = model or self.model, Path(folder)
+        if folder.is_dir() and any(folder.iterdir()) or folder.is_file():
+            raise ValueError(f"save: expected a folder that is new or empty, got {folder}")
+        _check_same_task(model, self.model)
+        config = {**self.config, "model": {**self.config["model"], **_settings_of(model)}}
+        config_text, data_text = _to_toml(config), json.dumps(self.data, indent=1)
+        metadata = {"format": "mpssm-model-2", "version": version(), "dataset": self.dataset,
+                    "task": self.task, "config": config_text, "data": data_text}
+        weights = {name: (value.float() if value.is_floating_point() else value).cpu().contiguous()
+                   for name, value in model.state_dict().items()}
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Whole or not at all: it gets its name when it is complete and opens again.
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
+            made = Path(scratch) / "run"
+            made.mkdir()
+            (made / "config.toml").write_text(config_text, encoding="utf-8")
+            (made / "data.json").write_text(data_text + "\n", encoding="utf-8")
+            save_file(weights, made / "model.safetensors", metadata)
+            load(made)
+            made.rename(folder)
+
+
+def _settings_of(model: MPSSM) -> Dict[str, Any]:
+    """[model] of config.toml."""
+    block: Any = model.get_submodule("block_0")
+    state, norm = block.w_state, model.get_submodule("norm_0")
+    return {"channels": model.encoder.out_features, "blocks": model.num_blocks, "hops": block.hops,
+            "state": state.kind, "min_modulus": state.min_modulus, "max_modulus": state.max_modulus,
+            "activation": block.activation, "norm": norm.kind, "state_norm": block.state_norm.kind,
+            "residual": model.residual, "dropout": model.dropout, "gso": model.kind,
+            "pooling": model.pooling, "readout_layers": model.readout_layers,
+            "readout_activation": model.readout_activation,
+            "node_embedding": model.num_embedded_nodes > 0, "skip": model.skip_steps > 0,
+            "plan": model.plan}
+
+
+def _check_same_task(model: MPSSM, like: MPSSM) -> None:
+    def outside(one: MPSSM) -> Dict[str, Any]:
+        readout = one.get_submodule(f"readout_{one.readout_layers - 1}")
+        return {"in_channels": one.in_channels, "out_channels": readout.out_features,
+                "readout": one.readout, "temporal": one.temporal}
+
+    for name, expected in outside(like).items():
+        if outside(model)[name] != expected:
+            raise ValueError(f"save: expected a model with {name}={expected}, as the data of this run "
+                             f"want it, got {outside(model)[name]}")
+
+
+def _to_toml(config: Dict[str, Any]) -> str:
+    """Of a file of scalars in tables one deep."""
+
+    def line(key: str, value: Any) -> str:
+        # JSON's strings and true, false are TOML's as well.
+        return f"{key} = {value!r}" if type(value) in (int, float) else (
+            f"{key} = {json.dumps(value, ensure_ascii=False)}")
+
+    lines = [line(key, value) for key, value in config.items() if not isinstance(value, dict)]
+    for name, table in config.items():
+        if isinstance(table, dict):
+            lines += ["", f"[{name}]", *(line(key, value) for key, value in table.items())]
+    return "\n".join(lines) + "\n"
+
 
 def _read(path: Path) -> str:
     try:
@@ -82,12 +159,20 @@ def load(folder: Union[str, Path]) -> Run:
     """Opens the folder of a run: the model that was best on validation."""
     folder = Path(folder)
     config = tomllib.loads(_read(folder / "config.toml"))
-    record = json.loads(_read(folder / "record.json"))
     learned = json.loads(_read(folder / "data.json"))
-    settings, task = config["model"], record["task"]
+    record_file = folder / "record.json"
+    record = json.loads(_read(record_file)) if record_file.exists() else {}
+    settings = config["model"]
     if settings["kind"] != "mpssm":
         raise ValueError(f"load: expected a run of model.kind mpssm, got {settings['kind']} in {folder}")
-    weights = load_file(folder / "model.safetensors")
+    try:
+        with safe_open(folder / "model.safetensors", "pt") as file:
+            metadata = file.metadata() or {}
+        weights = load_file(folder / "model.safetensors")
+        task = metadata["task"]
+    except (OSError, KeyError) as error:
+        raise ValueError(f"load: expected a model written by mpssm in {folder}/model.safetensors, got "
+                         f"{type(error).__name__}: {error}") from None
     readout = _READOUTS[task]
     last = weights[f"readout_{settings['readout_layers'] - 1}.weight"]
     in_channels = weights["encoder.weight"].shape[1]
@@ -105,4 +190,4 @@ def load(folder: Union[str, Path]) -> Run:
                   kind=settings["gso"], plan=settings["plan"])
     model.load_state_dict(weights)
     return Run(model.eval(), task, learned["class_names"], learned["mean"], learned["scale"],
-               learned["label_scale"], config, record)
+               learned["label_scale"], config, record, learned, metadata.get("dataset", ""))

@@ -108,6 +108,87 @@ def test_series(tmp_path):
         assert torch.allclose(got, expected, rtol=1e-6)
 
 
+# ---- models of Python as runs of the program --------------------------------------------------------
+
+
+def node_run(folder, labels="classes", *settings):
+    """A short run of the program, its features and graph; the data file has a name to be quoted."""
+    features, edges = make_graph()
+    score = features[:, 0] + features[:, 1]
+    targets = np.digitize(score, [-0.5, 0.5]) if labels == "classes" else 100.0 + 7.0 * score
+    np.savez(folder / 'our "graph".npz', node_features=features, node_labels=targets, edges=edges)
+    run(folder, "train", 'our "graph".npz', "--out", "run", "--set", "train.epochs=2", "--set",
+        "model.channels=8", "--set", "model.blocks=2",
+        *[word for setting in settings for word in ("--set", setting)])
+    return torch.from_numpy(features), both_ways(edges), torch.from_numpy(targets)
+
+
+def predictions(folder, name, columns):
+    run(folder, "predict", name, "--out", f"{name}.csv")
+    return torch.tensor([[float(row[column]) for column in columns]
+                         for row in table(folder / f"{name}.csv")])
+
+
+OTHER = {"num_blocks": 1, "hops": 7, "state": "dense", "activation": "relu", "norm": "batch",
+         "state_norm": "none", "residual": False, "dropout": 0.1, "readout_layers": 2,
+         "kind": "random_walk", "plan": "doubling"}
+
+
+@needs_program
+@pytest.mark.parametrize("other", [{}, OTHER, {"num_blocks": 3, "plan": "spectral", "hops": 40}])
+def test_a_model_trained_in_python_is_a_run_of_the_program(tmp_path, other):
+    x, graph, target = node_run(tmp_path)
+    opened = mpssm.load(tmp_path / "run")
+    model = mpssm.nn.MPSSM(3, 6, 3, **other) if other else opened.model
+    before = opened.predict(x, graph)
+    adam = torch.optim.Adam(model.parameters(), 1e-2)
+    for _ in range(30):
+        adam.zero_grad()
+        torch.nn.functional.cross_entropy(model.train()(x, graph), target).backward()
+        adam.step()
+    opened.save(tmp_path / "deep" / "ours", model)
+    again = mpssm.load(tmp_path / "deep" / "ours")
+    got = again.predict(x, graph)
+    assert not torch.allclose(got, before, atol=1e-2)
+    columns = [f"p({name})" for name in again.class_names]
+    (tmp_path / "deep" / "ours").rename(tmp_path / "ours")
+    # The program prints six places.
+    assert torch.allclose(got, predictions(tmp_path, "ours", columns), atol=1.5e-6)
+    run(tmp_path, "evaluate", "ours")
+    run(tmp_path, "sensitivity", "ours", "--target", "0")
+    assert again.record == {} and again.task == "node_classes"
+
+
+@needs_program
+def test_a_saved_forecast_forecasts(tmp_path):
+    values = 50 + 10 * np.sin(np.arange(60)[:, None] / 3 + np.arange(5))
+    edges = np.array([[0, 1], [1, 2], [2, 3], [3, 4]])
+    np.savez(tmp_path / "series.npz", values=values, edges=edges)
+    run(tmp_path, "train", "series.npz", "--out", "run", "--set", "train.epochs=1", "--set",
+        "model.channels=8", "--set", "model.blocks=2", "--set", "model.skip=true", "--set",
+        "model.node_embedding=true")
+    opened = mpssm.load(tmp_path / "run")
+    with torch.no_grad():
+        for parameter in opened.model.parameters():
+            parameter.add_(0.01)
+    opened.save(tmp_path / "ours")
+    series = torch.from_numpy(values).float().unsqueeze(-1)
+    got = mpssm.load(tmp_path / "ours").predict(series[-4:], both_ways(edges))
+    assert torch.allclose(got, predictions(tmp_path, "ours", ["step_1"]), rtol=1e-6)
+
+
+@needs_program
+def test_what_cannot_be_saved_is_said(tmp_path):
+    node_run(tmp_path)
+    opened = mpssm.load(tmp_path / "run")
+    with pytest.raises(ValueError, match="save: expected a folder that is new or empty, got .*run"):
+        opened.save(tmp_path / "run")
+    with pytest.raises(ValueError, match="expected a model with out_channels=3, .*got 2"):
+        opened.save(tmp_path / "new", mpssm.nn.MPSSM(3, 8, 2))
+    assert not (tmp_path / "new").exists()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
 def test_a_folder_that_is_no_run_is_said():
     with pytest.raises(ValueError, match="expected the folder of a finished run"):
         mpssm.load("no/such/run")
