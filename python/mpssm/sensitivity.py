@@ -51,7 +51,7 @@ _pack = struct.Struct("=4qdqd4q").pack
 # ---- answers --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table(Mapping[str, Numbers]):
     """Columns of one length by name, and facts about all of them. ``table["value"]`` is an array.
 
@@ -135,7 +135,7 @@ class Depth:
     last_target: Optional[int] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Influence:
     """What one prediction of a module depends on.
 

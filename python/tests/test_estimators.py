@@ -6,6 +6,7 @@ import inspect
 import pickle
 import re
 import subprocess
+import sys
 
 import networkx
 import numpy as np
@@ -298,6 +299,13 @@ def test_progress_is_quiet_unless_asked_for(capsys):
     mpssm.NodeRegressor(**{**QUICK, "epochs": 2}, verbose=True).fit(x, heard, edges)
     out, err = capsys.readouterr()
     assert out == "" and "] 2/2 " in err and err.endswith("\n")
+
+
+def test_only_torch_and_numpy_are_imported():
+    script = ("import sys, mpssm\n"
+              "print([name for name in ('pandas', 'matplotlib', 'sklearn') if name in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 # ---- the program ----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import mpssm
 from mpssm import sensitivity
 
 from graphs import OPERATORS, directed, ring
-from test_run import PROGRAM, needs_program
+from test_run import PROGRAM, both_ways, make_graph, needs_program, run
 
 TAUS = [0, 1, 2, 5, 17, 60]
 LIMITED = {
@@ -275,8 +275,9 @@ def chain_of_cliques():
     return mpssm.Gso.from_networkx(graph)
 
 
-def ask_program(*arguments):
-    done = subprocess.run([PROGRAM, "sensitivity", "--make", "clique-chain:4x5", "--json", *arguments],
+def ask_program(*arguments, folder=None):
+    about = ["--make", "clique-chain:4x5"] if folder is None else ["run"]
+    done = subprocess.run([PROGRAM, "sensitivity", *about, "--json", *arguments], cwd=folder,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
@@ -321,3 +322,20 @@ def test_of_all_pairs_the_program_says_the_same():
     for name in ("source", "target", "hops", "value", "limit"):
         same(worst[name], said["worst"], name)
     assert worst["bridges"].tolist() == [len(pair["bridges"]) for pair in said["worst"]]
+
+
+@needs_program
+def test_of_a_run_the_program_says_the_same(tmp_path):
+    features, edges = make_graph()
+    np.savez(tmp_path / "graph.npz", node_features=features, edges=edges,
+             node_labels=np.digitize(features[:, 0], [-0.5, 0.5]))
+    run(tmp_path, "train", "graph.npz", "--out", "run", "--set", "train.epochs=4", "--set",
+        "model.channels=8", "--set", "model.blocks=2", "--set", "model.hops=2")
+    (said,) = ask_program("--target", "5", "--top", "6", folder=tmp_path)["predictions"]["each"]
+    opened = mpssm.load(tmp_path / "run")
+    gso = mpssm.Gso.from_edge_index(both_ways(edges), num_nodes=len(features))
+    found = sensitivity.influence(opened.model, gso, torch.from_numpy(features), 5)
+    np.testing.assert_allclose(found.of_hop, [hop["influence"] for hop in said["hops"]], rtol=1e-4)
+    assert found.nodes_at.tolist() == [hop["nodes"] for hop in said["hops"]]
+    assert found.mean_hop == pytest.approx(said["mean_hop"], rel=1e-4)
+    assert found.top(6) == [top["node"] for top in said["top"]]
