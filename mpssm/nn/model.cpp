@@ -162,21 +162,23 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
       options.plan == engine::Plan::kAuto ? engine::choose_plan(gso, query) : options.plan;
   const std::int64_t features = batch * (temporal ? num_steps : 1) * gso.num_nodes() *
                                 options.hidden_channels * query.element_size;
-  // In units of `features`, from the peaks of whole processes rather than from counting tensors:
-  // what the allocator keeps in between is as large as what a block holds. tests/cli/memory_test.py
-  // holds the result against measured peaks.
-  constexpr double kAtOnce = 16.0;       // of a backward pass, whatever the depth
+  // In units of `features`, from the peaks of whole processes rather than from counting tensors;
+  // tests/cli/memory_test.py holds the result against measured peaks.
+  constexpr double kAtOnce = 9.0;        // of a backward pass, whatever the depth
+  constexpr double kRunsAgain = 2.0;     // beyond that, of a block that runs again
+  constexpr double kOfInput = 1.2;       // that such a block keeps
   constexpr double kOfWindows = 3.0;     // less for forecasts: their last block gives one step only
   constexpr double kInEvaluation = 5.5;  // without gradients
   // Kept by each block; a batch norm is made of single operators, which keep more.
   const double batch_norms = (options.norm == NormKind::kBatch ? 1.0 : 0.0) +
                              (options.state_norm == NormKind::kBatch ? 1.0 : 0.0);
-  const double per_block = 5.0 + 12.0 * batch_norms;
+  const double per_block = 4.8 + 12.0 * batch_norms;
   if (!training) return static_cast<std::int64_t>(kInEvaluation * static_cast<double>(features));
   // Blocks that run again keep their input, and one of them at a time all the rest.
   const std::int64_t full_blocks = options.recompute ? 1 : options.num_blocks;
   const double in_units = per_block * static_cast<double>(full_blocks) +
-                          static_cast<double>(options.num_blocks - full_blocks) +
+                          kOfInput * static_cast<double>(options.num_blocks - full_blocks) +
+                          (options.recompute ? kRunsAgain : 0.0) +
                           (temporal ? kOfWindows : kAtOnce);
   // What a plan keeps beyond the few states that the units above hold already.
   constexpr std::int64_t kHeld = 5;

@@ -11,8 +11,8 @@
 namespace mpssm::ops {
 namespace {
 
-/// Tensors from which on the C library would not keep their memory.
-constexpr std::size_t kLeastKept = std::size_t{1} << 25;
+/// Smaller tensors leave smaller holes in the C library's heap, and come and go faster there.
+constexpr std::size_t kLeastKept = std::size_t{1} << 18;
 
 }  // namespace
 
@@ -20,9 +20,7 @@ at::Tensor empty_tensor(at::IntArrayRef sizes, const at::TensorOptions& options)
   std::size_t bytes = options.dtype().itemsize();
   for (const std::int64_t size : sizes) bytes *= static_cast<std::size_t>(size);
   if (bytes < kLeastKept) {
-    at::Tensor tensor = at::empty(sizes, options);
-    engine::advise_large_pages(tensor.data_ptr(), bytes);
-    return tensor;
+    return at::empty(sizes, options);
   }
   static KeptMemory* const kept = new KeptMemory;  // never destroyed: tensors may outlive it
   auto block = std::make_unique<KeptMemory::Block>(kept->take(bytes));

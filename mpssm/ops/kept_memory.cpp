@@ -2,7 +2,8 @@
 #include "mpssm/ops/kept_memory.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <bit>
+#include <cstdint>
 #include <new>
 #include <sys/mman.h>
 
@@ -13,6 +14,29 @@ namespace mpssm::ops {
 namespace {
 
 constexpr std::size_t kLargePage = std::size_t{1} << 21;
+constexpr std::size_t kFreedWhenShort = std::size_t{1} << 25;
+
+/// Few different sizes, so that batches of about the same size can have each other's memory.
+std::size_t rounded(std::size_t bytes) {
+  const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes) / 8, 1 << 16);
+  return (bytes + step - 1) / step * step;
+}
+
+/// Pages of the system's own, not of the C library's heap, where holes would be left between them.
+void* map(std::size_t bytes) {
+  const std::size_t spare = bytes >= kLargePage ? kLargePage : 0;
+  void* const mapped =
+      mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  if (spare == 0) return mapped;
+  const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
+  const std::uintptr_t aligned = (begin + spare - 1) / spare * spare;
+  if (aligned > begin) munmap(mapped, aligned - begin);
+  munmap(reinterpret_cast<void*>(aligned + bytes), begin + spare - aligned);
+  void* const memory = reinterpret_cast<void*>(aligned);
+  engine::advise_large_pages(memory, bytes);
+  return memory;
+}
 
 }  // namespace
 
@@ -21,7 +45,7 @@ KeptMemory::~KeptMemory() {
 }
 
 void KeptMemory::release(std::deque<Kept>::iterator kept) {
-  std::free(kept->block.memory);
+  munmap(kept->block.memory, kept->block.bytes);
   totals_.kept -= kept->block.bytes;
   kept_.erase(kept);
 }
@@ -30,7 +54,7 @@ KeptMemory::Block KeptMemory::take(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   ++takes_;
   while (!kept_.empty() && takes_ - kept_.front().since > kPatience) release(kept_.begin());
-  Block block{nullptr, (bytes + kLargePage - 1) / kLargePage * kLargePage};
+  Block block{nullptr, rounded(bytes)};
   // The one that fits best, if it is not much too large.
   auto best = kept_.end();
   for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
@@ -46,9 +70,7 @@ KeptMemory::Block KeptMemory::take(std::size_t bytes) {
            totals_.used + totals_.kept + block.bytes > std::max(totals_.most_used, block.bytes)) {
       release(kept_.begin());
     }
-    block.memory = std::aligned_alloc(kLargePage, block.bytes);
-    if (block.memory == nullptr) throw std::bad_alloc();
-    engine::advise_large_pages(block.memory, block.bytes);
+    block.memory = map(block.bytes);
   }
   totals_.used += block.bytes;
   totals_.most_used = std::max(totals_.most_used, totals_.used);
@@ -57,7 +79,8 @@ KeptMemory::Block KeptMemory::take(std::size_t bytes) {
 
 void KeptMemory::give(const Block& block) noexcept {
 #ifdef MADV_FREE
-  madvise(block.memory, block.bytes, MADV_FREE);
+  // Not worth a call for small ones.
+  if (block.bytes >= kFreedWhenShort) madvise(block.memory, block.bytes, MADV_FREE);
 #endif
   const std::lock_guard lock(mutex_);
   totals_.used -= block.bytes;
@@ -65,7 +88,7 @@ void KeptMemory::give(const Block& block) noexcept {
     kept_.push_back({block, takes_});
     totals_.kept += block.bytes;
   } catch (const std::bad_alloc&) {
-    std::free(block.memory);
+    munmap(block.memory, block.bytes);
   }
 }
 

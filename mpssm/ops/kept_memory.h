@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Memory of large tensors that waits for the next one: the C library gives blocks of 32 MiB and
-// more back to the system at once, and taking their pages anew costs a sixth to a third of a
-// sparse product. Internal to ops/.
+// Memory of tensors that waits for the next one. The C library gives blocks of 32 MiB and more back
+// to the system at once, and taking their pages anew costs a sixth to a third of a sparse product;
+// and before glibc 2.38 it cannot use the place of a freed tensor for the next aligned one of the
+// same size: a training took 1.6 times the memory of its tensors. Internal to ops/.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@
 namespace mpssm::ops {
 
 /// Blocks of memory, kept when they are given back. Kept and used ones together are never more than
-/// the used ones once were, the system may have the pages of kept ones whenever it is short of
-/// memory (MADV_FREE), and what nobody has wanted for a while is given up. Thread-safe.
+/// the used ones once were, the system may have the pages of large kept ones whenever it is
+/// short of memory (MADV_FREE), and what nobody has wanted for a while is given up. Thread-safe.
 class KeptMemory {
  public:
   struct Block {
@@ -31,13 +32,14 @@ class KeptMemory {
   KeptMemory(const KeptMemory&) = delete;
   KeptMemory& operator=(const KeptMemory&) = delete;
 
-  /// At least `bytes`, aligned to a large page. Throws std::bad_alloc.
+  /// At least `bytes`, by at most an eighth more; large ones aligned to a large page. Throws
+  /// std::bad_alloc.
   Block take(std::size_t bytes);
   void give(const Block& block) noexcept;
   Totals totals();
 
   /// Takes after which a block that none of them wanted is given up.
-  static constexpr std::int64_t kPatience = 256;
+  static constexpr std::int64_t kPatience = 8192;
 
  private:
   struct Kept {

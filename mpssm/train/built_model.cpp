@@ -125,7 +125,7 @@ BuiltModel build_model(const task::Problem& problem, const Config& config) {
   const std::int64_t in_evaluation = nn::memory_estimate(options, gso, problem.evaluation_batch(),
                                                          shape.num_steps, /*training=*/false);
   // Scratch that is kept between calls, and what an allocator keeps of small pieces.
-  constexpr std::int64_t kKept = std::int64_t{8} << 20;
+  constexpr std::int64_t kKept = std::int64_t{12} << 20;
   // Weights, gradients and Adam's two moments, and the best weights.
   const std::int64_t always = 5 * 4 * built.num_parameters + problem.data_bytes() + kKept;
   built.training_bytes = std::max(in_training(false), in_evaluation) + always;

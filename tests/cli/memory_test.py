@@ -53,7 +53,7 @@ class Memory(program.ProgramTest):
             "states kept one by one": [*board, *settings(model__state="dense", model__blocks=2, model__hops=24,
                                                         model__plan="stepwise")],
             "gcn": [*board, *settings(model__kind="gcn", model__blocks=8)],
-            "blocks run again": [*board, *settings(model__channels=128, model__blocks=12), "--memory-limit", 260],
+            "blocks run again": [*board, *settings(model__channels=128, model__blocks=12), "--memory-limit", 200],
             "series": [*series, *settings(model__blocks=2)],
             "series, one window at a time": [*series, *settings(model__blocks=2, train__batch=1)],
         }
