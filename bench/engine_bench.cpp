@@ -9,6 +9,7 @@
 // process of its own: the program runs itself with --one CASE CONTENDER for it.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <fmt/core.h>
 #include <string>
@@ -16,16 +17,20 @@
 
 #include <torch/torch.h>
 
+#include "mpssm/engine/plan.h"
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/graph/spectrum.h"
+#include "mpssm/kernels/recurrence.h"
 #include "mpssm/nn/block.h"
 #include "mpssm/ops/recurrence.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/ops/spmm.h"
 
+#include "bench/matrix_products.h"
 #include "bench/plain_torch.h"
 #include "bench/report.h"
+#include "bench/roofs.h"
 
 namespace {
 
@@ -36,6 +41,7 @@ using mpssm::bench::Multiply;
 using mpssm::bench::Report;
 using mpssm::bench::Settings;
 using mpssm::bench::Tensors;
+using mpssm::bench::Work;
 using mpssm::engine::Plan;
 using mpssm::graph::Gso;
 
@@ -43,6 +49,16 @@ std::string name_of(Plan plan) { return fmt::format("mpssm {}", to_string(plan))
 
 Gso random_gso(std::int64_t nodes, std::int64_t edges) {
   return mpssm::graph::make_gso(mpssm::graph::make_random_connected(nodes, edges, 1));
+}
+
+/// `hops` products with A of c floats a node, under the roof of rows of `row_bytes` gathered from
+/// as many rows as there are nodes: a float for every entry of A, channel and hop. What else is
+/// read and written is not counted.
+Work gathering(const Gso& gso, std::int64_t c, std::int64_t hops, std::int64_t row_bytes) {
+  // No cache holds as much, and a larger array would take memory from the contenders.
+  constexpr std::int64_t kLargest = 512 << 20;
+  return {.gathered_bytes = 4.0 * static_cast<double>(gso.num_nonzeros() * c * hops),
+          .from = {std::min(gso.num_nodes(), kLargest / row_bytes), row_bytes}};
 }
 
 // ---- one product with A ---------------------------------------------------------------------
@@ -69,6 +85,7 @@ void run_spmm(const Settings& settings, Report& report) {
       const Gso gso = random_gso(shape.nodes, shape.edges);
       torch::manual_seed(0);
       const auto x = torch::randn({shape.nodes, c});
+      const Work work = gathering(gso, c, 1, 4 * c);
       const auto ours = [&] {
         return Job{[&] {
           const torch::NoGradGuard no_grad;
@@ -86,9 +103,9 @@ void run_spmm(const Settings& settings, Report& report) {
       report.run(name,
                  fmt::format("n = {}, mean degree {} and self-loops, c = {}", shape.nodes,
                              shape.degree, c),
-                 {{"mpssm", ours},
-                  {"torch csr", theirs(mpssm::bench::csr_product)},
-                  {"torch bag", theirs(mpssm::bench::bag_product)}},
+                 {{"mpssm", ours, work},
+                  {"torch csr", theirs(mpssm::bench::csr_product), work},
+                  {"torch bag", theirs(mpssm::bench::bag_product), work}},
                  settings.rounds);
     }
   }
@@ -178,6 +195,38 @@ Entry ours(const Recurrence& job, Plan plan) {
                   .output;
             });
           }};
+}
+
+/// What a plan has to do in a call: hops, of training twice, and products with W or its powers, of
+/// training three times (output, gradient of the state, gradient of W). Not counted: packing, sums,
+/// products of two C x C matrices.
+Work work_of(const Recurrence& job, Plan plan) {
+  const std::int64_t steps = job.hops + 1;
+  if (plan == Plan::kAuto) {
+    plan = mpssm::engine::choose_plan(job.gso, {.num_steps = steps,
+                                                .channels = job.channels,
+                                                .diagonal = job.diagonal,
+                                                .training = job.training});
+  }
+  constexpr std::int64_t kSlice = 4 * mpssm::kernels::kMaxSliceLanes<float>;
+  const bool in_slices = plan == Plan::kDoubling || plan == Plan::kDiagonal;
+  if (!in_slices && (plan != Plan::kStepwise || job.diagonal)) return {};
+  Work work = gathering(job.gso, job.channels, (job.training ? 2 : 1) * job.hops,
+                        in_slices ? kSlice : 4 * job.channels);
+  if (job.diagonal) return work;
+  // Doubling: one move for each bit of T below the highest, and one more for each that is set.
+  const auto bits = static_cast<std::uint64_t>(steps);
+  const int moves = std::bit_width(bits) - 1 + std::popcount(bits) - 1;
+  const double products = plan == Plan::kDoubling ? moves : static_cast<double>(job.hops);
+  work.flops = (job.training ? 3.0 : 1.0) * products * 2.0 *
+               static_cast<double>(job.gso.num_nodes() * job.channels * job.channels);
+  return work;
+}
+
+Entry ours_under_roofs(const Recurrence& job, Plan plan) {
+  Entry entry = ours(job, plan);
+  entry.work = work_of(job, plan);
+  return entry;
 }
 
 Entry torch_dense(const Recurrence& job, const Product& product) {
@@ -285,16 +334,16 @@ void run_recurrence(const Settings& settings, Report& report) {
                              (deep ? fmt::format("-k{}", hops) : "");
     if (!report.wants(name)) return;
     const Recurrence job = {random_gso(n, edges), c, hops, diagonal, training};
-    std::vector<Entry> entries = {ours(job, Plan::kAuto)};
+    std::vector<Entry> entries = {ours_under_roofs(job, Plan::kAuto)};
     // Deep: the states that torch keeps do not fit, nor do those of stepwise.
     if (!deep && diagonal) {
-      entries.push_back(ours(job, Plan::kDiagonal));
+      entries.push_back(ours_under_roofs(job, Plan::kDiagonal));
       entries.push_back(torch_diagonal(job, kCsr));
       entries.push_back(torch_diagonal(job, kBag));
       entries.push_back(torch_diagonal(job, kBag, 32));
     } else if (!deep) {
-      entries.push_back(ours(job, Plan::kDoubling));
-      entries.push_back(ours(job, Plan::kStepwise));
+      entries.push_back(ours_under_roofs(job, Plan::kDoubling));
+      entries.push_back(ours_under_roofs(job, Plan::kStepwise));
       entries.push_back(torch_dense(job, kCsr));
       entries.push_back(torch_dense(job, kBag));
     }
@@ -537,7 +586,9 @@ int main(int argc, char** argv) try {
   torch::set_num_threads(static_cast<int>(settings.threads));
   mpssm::ops::set_num_threads(settings.threads);
   Report report(settings);
+  report.run_roofs();
   run_spmm(settings, report);
+  mpssm::bench::run_matrix_products(settings, report);
   run_recurrence(settings, report);
   run_small_graphs(settings, report);
   run_hundred_nodes(settings, report);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cases of a bench against libtorch: same numbers first, then times in turns and memory in fresh
-// processes, as lines and as JSON.
+// Cases of a bench against libtorch: same numbers first, then times in turns, memory in fresh
+// processes and shares of the machine's roofs, as lines and as JSON.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,8 @@
 
 #include "mpssm/base/measure.h"
 #include "mpssm/kernels/simd.h"
+
+#include "bench/roofs.h"
 
 namespace mpssm::bench {
 
@@ -51,6 +53,7 @@ struct Job {
 struct Entry {
   std::string name;
   std::function<Job()> prepare;
+  Work work = {};  ///< where a share of the machine's roofs means something
 };
 
 inline std::string machine() {
@@ -68,15 +71,18 @@ inline std::string machine() {
 /// Runs cases, prints their rows and keeps them for a JSON file.
 class Report {
  public:
-  explicit Report(const Settings& settings) : settings_(settings) {
+  explicit Report(const Settings& settings)
+      : settings_(settings),
+        roof_options_{.rounds = settings.quick ? 2 : 5},
+        roofs_(roof_options_) {
     torch::zeros({8}).add_(1.0);
     idle_mib_ = own_mib();
     if (measures_one()) return;
     std::printf("%s, %s, libtorch %s, threads: %lld, load: %.2f\n", machine().c_str(),
                 mpssm::kernels::active_simd_target().c_str(), TORCH_VERSION,
                 static_cast<long long>(settings_.threads), machine_load());
-    std::printf("%-26s %-24s %12s %12s %8s %10s\n", "case", "contender", "min ms", "median ms",
-                "ratio", "peak MiB");
+    std::printf("%-26s %-24s %12s %12s %8s %10s %7s\n", "case", "contender", "min ms", "median ms",
+                "ratio", "peak MiB", "% roof");
   }
 
   bool wants(const std::string& name) {
@@ -86,6 +92,34 @@ class Report {
   bool knows(const std::string& pattern) const {
     return std::any_of(names_.begin(), names_.end(),
                        [&](const std::string& name) { return is_like(name, pattern); });
+  }
+
+  /// Measures the roofs of one thread of this machine, each a case of its own.
+  void run_roofs() {
+    for (const Roof& roof : all_roofs()) {
+      const std::string name = "roof-" + roof.name;
+      if (!wants(name) || measures_one()) continue;
+      const double load_before = machine_load();
+      const RoofTiming timing = roof.measure(roof_options_);
+      std::printf("%-26s %-24s %12.4f %12.4f %8.2f %10.1f         %.1f %s\n", name.c_str(),
+                  "machine", timing.milliseconds, timing.milliseconds_median, 1.0,
+                  timing.working_mib, timing.rate(), roof.unit.c_str());
+      std::fflush(stdout);
+      nlohmann::ordered_json row = {{"case", name},
+                                    {"contender", "machine"},
+                                    {"milliseconds", timing.milliseconds},
+                                    {"milliseconds_median", timing.milliseconds_median},
+                                    {"ratio", 1.0},
+                                    {"peak_mib", timing.working_mib},
+                                    {"arguments_mib", timing.working_mib},
+                                    {"size", roof.size},
+                                    {"rounds", roof_options_.rounds},
+                                    {"threads", 1},
+                                    {"rate", timing.rate()},
+                                    {"unit", roof.unit}};
+      add_conditions(row, load_before);
+      rows_.push_back(row);
+    }
   }
 
   /// Measures and prints; the first contender is the engine as it is used, to which ratios are
@@ -102,35 +136,49 @@ class Report {
     std::vector<Job> jobs;
     std::vector<Contender> contenders;
     std::vector<double> arguments;
+    std::vector<Work> works;
     for (const Entry& entry : entries) {
       const auto [arguments_mib, peak_mib] = memory_elsewhere(name, entry.name);
       arguments.push_back(arguments_mib);
       jobs.push_back(entry.prepare());
       contenders.push_back(
           {.plan = entry.name, .run = [run = jobs.back().run] { run(); }, .peak_mib = peak_mib});
+      // The roofs are those of one thread.
+      if (settings_.threads == 1) works.push_back(entry.work);
     }
     if (jobs.size() > 1) expect_same_numbers(name, entries, jobs);
+    roofs_.measure(works);
     measure(contenders, rounds);
+    roofs_.measure(works);
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       const Contender& contender = contenders[i];
+      const Work& work = entries[i].work;
       const double ratio = contender.milliseconds / contenders.front().milliseconds;
-      std::printf("%-26s %-24s %12.4f %12.4f %8.2f %10.1f\n", name.c_str(), contender.plan.c_str(),
-                  contender.milliseconds, contender.milliseconds_median, ratio, contender.peak_mib);
+      nlohmann::ordered_json row = {{"case", name},
+                                    {"contender", contender.plan},
+                                    {"milliseconds", contender.milliseconds},
+                                    {"milliseconds_median", contender.milliseconds_median},
+                                    {"ratio", ratio},
+                                    {"peak_mib", contender.peak_mib},
+                                    {"arguments_mib", arguments[i]},
+                                    {"size", size},
+                                    {"rounds", rounds},
+                                    {"threads", settings_.threads}};
+      if (work.flops > 0.0) row["flops"] = work.flops;
+      if (work.gathered_bytes > 0.0) row["gathered_bytes"] = work.gathered_bytes;
+      std::string percent;
+      if (i < works.size() && work.has_roof()) {
+        const double roof = roofs_.milliseconds(work);
+        row["roof_milliseconds"] = roof;
+        row["share_of_roof"] = roof / contender.milliseconds;
+        percent = fmt::format("{:.0f}", 100.0 * roof / contender.milliseconds);
+      }
+      add_conditions(row, load_before);
+      std::printf("%-26s %-24s %12.4f %12.4f %8.2f %10.1f %7s\n", name.c_str(),
+                  contender.plan.c_str(), contender.milliseconds, contender.milliseconds_median,
+                  ratio, contender.peak_mib, percent.c_str());
       std::fflush(stdout);
-      rows_.push_back({{"case", name},
-                       {"contender", contender.plan},
-                       {"milliseconds", contender.milliseconds},
-                       {"milliseconds_median", contender.milliseconds_median},
-                       {"ratio", ratio},
-                       {"peak_mib", contender.peak_mib},
-                       {"arguments_mib", arguments[i]},
-                       {"size", size},
-                       {"rounds", rounds},
-                       {"threads", settings_.threads},
-                       {"load", {load_before, machine_load()}},
-                       {"machine", machine()},
-                       {"simd", mpssm::kernels::active_simd_target()},
-                       {"libtorch", TORCH_VERSION}});
+      rows_.push_back(row);
     }
   }
 
@@ -148,6 +196,13 @@ class Report {
     return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
   }
   bool measures_one() const { return !settings_.one.empty(); }
+
+  static void add_conditions(nlohmann::ordered_json& row, double load_before) {
+    row["load"] = {load_before, machine_load()};
+    row["machine"] = machine();
+    row["simd"] = mpssm::kernels::active_simd_target();
+    row["libtorch"] = TORCH_VERSION;
+  }
 
   /// In a process of its own: arguments above the idle process, and the peak of a first call.
   void print_memory(const Job& job) const {
@@ -196,6 +251,8 @@ class Report {
   }
 
   Settings settings_;
+  RoofOptions roof_options_;
+  RoofKeeper roofs_;
   double idle_mib_ = 0.0;
   std::set<std::string> names_;
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();

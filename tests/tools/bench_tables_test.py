@@ -35,6 +35,10 @@ ENGINE = [
     row("training-diagonal", "torch csr", 70.0, 7.0, 900.0),
     row("training-diagonal-k1024", "mpssm auto", 900.0, 1.0, 60.0),
 ]
+ROOFS = [
+    row("roof-fma", "machine", 4.0, 1.0, 0.0, size="multiply-adds", rate=115.3, unit="GFLOP/s"),
+    row("roof-gather-3MB", "machine", 0.5, 1.0, 3.0, size="rows at random", rate=61.7, unit="GB/s"),
+]
 PEERS = [
     row("spmm-100-degree3-c32", "mpssm", 2.0, 1.0, 1.0, torch_geometric="2.8", scipy="1.17"),
     row("spmm-100-degree3-c32", "SciPy", 6.0, 3.0, 1.0),
@@ -93,6 +97,53 @@ class BenchTables(unittest.TestCase):
     def test_products_show_where_we_are_slower(self):
         self.assertEqual(self.table("spmm")[2], "| 100, 3 | 32 / 128 | 0.50 / 2.5 | 3.0 / 4.0 |")
 
+    def record_with_roofs(self):
+        shares = {("spmm-100-degree3-c32", "mpssm"): 0.7, ("spmm-100-degree3-c128", "mpssm"): 0.858,
+                  ("forward-dense", "mpssm auto"): 0.799}
+        rows = [{**row, "share_of_roof": shares[row["case"], row["contender"]]}
+                if (row["case"], row["contender"]) in shares else row for row in ENGINE]
+        self.write("results/bench/engine.json", json.dumps(ROOFS + rows))
+
+    def test_roofs_are_named_with_rate_and_unit(self):
+        self.record_with_roofs()
+        self.assertEqual(self.table("roofs"), [
+            "| roof | one thread | at best |",
+            "| --- | --- | --- |",
+            "| fma | multiply-adds | 115 GFLOP/s |",
+            "| gather-3MB | rows at random | 61.7 GB/s |"])
+
+    def test_shares_of_roofs_stand_where_they_are_known(self):
+        self.record_with_roofs()
+        self.assertEqual(self.table("rows engine forward-dense"), [
+            "| case | contender | min ms | median ms | over ours | peak MiB | % of roof |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+            "| forward-dense | mpssm auto | 10 | 12.5 | 1.00 | 50 | 80 |",
+            "| forward-dense | torch csr | 40 | 50 | 4.0 | 80 |  |"])
+        self.assertNotIn("roof", self.table("rows engine forward-diagonal")[0])
+        head, _, line = self.table("spmm")
+        self.assertTrue(head.endswith(" | ours, % of roof |"), head)
+        self.assertTrue(line.endswith(" | 70 / 86 |"), line)
+
+    def test_roofs_are_no_condition_of_the_contenders(self):
+        roofs = [{**roof, "threads": 7} for roof in ROOFS]
+        self.write("results/bench/engine.json", json.dumps(roofs + ENGINE))
+        self.assertIn("1 thread for", " ".join(self.table("conditions")))
+
+    def test_a_record_may_be_older_than_a_new_case(self):
+        old = self.table("new-rows engine gram-* gemm-*")
+        self.assertEqual(old, self.table("roofs"))
+        self.assertEqual(len(old), 1)
+        self.write("results/bench/engine.json",
+                   json.dumps(ENGINE + [row("gram-100-c64", "mpssm", 10.0, 1.0, 50.0)]))
+        self.assertEqual(self.table("new-rows engine gram-* gemm-*"), self.table("rows engine gram-*"))
+
+    def test_a_roof_without_its_rate_is_refused(self):
+        self.write("results/bench/engine.json",
+                   json.dumps(ENGINE + [row("roof-fma", "machine", 4.0, 1.0, 0.0)]))
+        run = self.run_tool()
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("roof-fma without 'rate'", run.stderr)
+
     def test_conditions_are_those_of_the_record(self):
         text = " ".join(self.table("conditions"))
         for part in ("Abacus, 2 cores, AVX2", "libtorch 2.0", "1 thread for", "1.0 and 1.5"):
@@ -110,6 +161,7 @@ class BenchTables(unittest.TestCase):
 
     def test_what_is_missing_is_named(self):
         for text, message in (("<!-- bench:rows engine gone -->\n<!-- /bench -->", "no case gone"),
+                              ("<!-- bench:new-rows gone call -->\n<!-- /bench -->", "no file 'gone'"),
                               ("<!-- bench:gone -->\n<!-- /bench -->", "no table 'bench:gone'"),
                               ("<!-- bench:spmm -->\n", "without its")):
             self.write("README.md", text)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""engine_bench writes the rows it promises, with a peak of memory that belongs to the contender."""
+"""engine_bench writes the rows it promises, with a peak of memory that belongs to the contender and
+a share of the machine's roofs."""
 
 import json
 import os
@@ -15,15 +16,24 @@ def run(*arguments):
     return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
 
 
+def rows_of(pattern, *arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.json"
+        done = run("--quick", "--only", pattern, "--json", str(file), *arguments)
+        if done.returncode != 0:
+            raise RuntimeError(done.stdout + done.stderr)
+        return json.loads(file.read_text())
+
+
+# The graph of the short round: 2906 edges and self-loops.
+NODES = 2000
+ENTRIES = 2 * 2906 + NODES
+
+
 class EngineBench(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "rows.json"
-            done = run("--quick", "--only", "training-diagonal", "--json", str(file))
-            if done.returncode != 0:
-                raise RuntimeError(done.stdout + done.stderr)
-            cls.rows = {row["contender"]: row for row in json.loads(file.read_text())}
+        cls.rows = {row["contender"]: row for row in rows_of("training-diagonal")}
 
     def test_contenders_are_diagonal_all(self):
         self.assertEqual(list(self.rows), ["mpssm auto", "mpssm diagonal", "torch csr", "torch bag",
@@ -63,6 +73,48 @@ class EngineBench(unittest.TestCase):
         done = run("--quick", "--only", "gone")
         self.assertEqual(done.returncode, 2)
         self.assertIn("no case 'gone'", done.stderr)
+
+    def test_roofs_are_rows_with_a_rate(self):
+        rows = rows_of("roof-*")
+        self.assertEqual([row["case"].removeprefix("roof-") for row in rows],
+                         ["fma", "read-l2", "read-l3", "read-dram",
+                          "gather-3MB", "gather-26MB", "gather-128MB"])
+        for row in rows:
+            self.assertEqual(row["contender"], "machine")
+            self.assertEqual(row["unit"], "GFLOP/s" if row["case"] == "roof-fma" else "GB/s")
+            self.assertGreater(row["rate"], 0)
+            self.assertGreaterEqual(row["milliseconds_median"], row["milliseconds"])
+
+    def expect_share(self, row, **work):
+        for key in ("flops", "gathered_bytes"):
+            self.assertEqual(row.get(key), work.get(key), row["case"])
+        self.assertGreater(row["roof_milliseconds"], 0)
+        self.assertAlmostEqual(row["share_of_roof"], row["roof_milliseconds"] / row["milliseconds"])
+
+    def test_products_know_their_share_of_the_roof(self):
+        for row in rows_of("*-2000-*"):
+            if row["case"].startswith("spmm-"):
+                self.expect_share(row, gathered_bytes=4 * ENTRIES * 32)
+            else:
+                self.assertIn(row["case"], ("gemm-2000-c64", "gram-2000-c64"))
+                self.expect_share(row, flops=2 * NODES * 64 * 64)
+
+    def test_plans_know_their_share_of_the_roof(self):
+        hops = 16
+        for name, row in self.rows.items():
+            if name.startswith("torch"):  # may do its work in another way
+                self.assertNotIn("share_of_roof", row)
+            else:
+                self.expect_share(row, gathered_bytes=2 * hops * 4 * ENTRIES * 64)
+        rows = {row["contender"]: row for row in rows_of("training-dense")}
+        gathered, product = 2 * hops * 4 * ENTRIES * 64, 3 * 2 * NODES * 64 * 64
+        self.expect_share(rows["mpssm stepwise"], gathered_bytes=gathered, flops=hops * product)
+        # 17 = 10001 in binary: four doublings, one increment.
+        self.expect_share(rows["mpssm doubling"], gathered_bytes=gathered, flops=5 * product)
+
+    def test_roofs_of_one_thread_are_none_of_two(self):
+        for row in rows_of("gram-*", "--threads", "2"):
+            self.assertNotIn("share_of_roof", row)
 
 
 if __name__ == "__main__":
