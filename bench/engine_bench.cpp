@@ -12,11 +12,13 @@
 #include <bit>
 #include <cstdlib>
 #include <fmt/core.h>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include <torch/torch.h>
 
+#include "mpssm/base/random.h"
 #include "mpssm/engine/plan.h"
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/gso.h"
@@ -34,6 +36,7 @@
 
 namespace {
 
+using mpssm::bench::Contest;
 using mpssm::bench::Entry;
 using mpssm::bench::Halves;
 using mpssm::bench::Job;
@@ -51,13 +54,17 @@ Gso random_gso(std::int64_t nodes, std::int64_t edges) {
   return mpssm::graph::make_gso(mpssm::graph::make_random_connected(nodes, edges, 1));
 }
 
-/// `hops` products with A of c floats a node, under the roof of rows of `row_bytes` gathered from
-/// as many rows as there are nodes: a float for every entry of A, channel and hop. What else is
-/// read and written is not counted.
+/// Bytes of `hops` products with A of c floats a node: a float for every entry of A, channel and
+/// hop. What else is read and written is not counted.
+double gathered_bytes(const Gso& gso, std::int64_t c, std::int64_t hops) {
+  return 4.0 * static_cast<double>(gso.num_nonzeros() * c * hops);
+}
+
+/// The same, under the roof of rows of `row_bytes` gathered from as many rows as there are nodes.
 Work gathering(const Gso& gso, std::int64_t c, std::int64_t hops, std::int64_t row_bytes) {
   // No cache holds as much, and a larger array would take memory from the contenders.
   constexpr std::int64_t kLargest = 512 << 20;
-  return {.gathered_bytes = 4.0 * static_cast<double>(gso.num_nonzeros() * c * hops),
+  return {.gathered_bytes = gathered_bytes(gso, c, hops),
           .from = {std::min(gso.num_nodes(), kLargest / row_bytes), row_bytes}};
 }
 
@@ -360,6 +367,61 @@ void run_recurrence(const Settings& settings, Report& report) {
   }
 }
 
+/// The grid with its nodes in random order.
+Gso shuffled_grid(std::int64_t rows, std::int64_t columns) {
+  const mpssm::graph::Graph grid = mpssm::graph::make_grid(rows, columns);
+  std::vector<std::int64_t> name(static_cast<std::size_t>(grid.num_nodes()));
+  std::iota(name.begin(), name.end(), 0);
+  mpssm::base::Random(1).shuffle(name);
+  mpssm::graph::EdgeList edges;
+  edges.num_nodes = grid.num_nodes();
+  for (std::int64_t node = 0; node < grid.num_nodes(); ++node) {
+    for (std::int64_t e = grid.row_ptr()[node]; e < grid.row_ptr()[node + 1]; ++e) {
+      if (grid.col()[e] < node) {
+        edges.src.push_back(name[grid.col()[e]]);
+        edges.dst.push_back(name[node]);
+      }
+    }
+  }
+  return mpssm::graph::make_gso(mpssm::graph::Graph::from_edges(edges));
+}
+
+/// From a graph that fits the cache to one that does not, in order and shuffled, diagonal W: the
+/// ratios are those of the time per entry of A, channel and hop.
+void run_grids(const Settings& settings, Report& report) {
+  struct Shape {
+    std::int64_t rows;
+    std::int64_t columns;
+    bool shuffled;
+  };
+  std::vector<Shape> shapes = {{150, 151, false}, {1000, 1000, false}, {1000, 1000, true}};
+  if (settings.quick) shapes = {{15, 10, false}, {40, 50, false}, {40, 50, true}};
+  constexpr std::int64_t kChannels = 64;
+  constexpr std::int64_t kHops = 16;
+  for (const bool training : {false, true}) {
+    const std::string name = fmt::format("grids-{}", training ? "training" : "forward");
+    if (!report.wants(name)) continue;
+    std::vector<Entry> entries;
+    for (const Shape& shape : shapes) {
+      const std::string contender = fmt::format("mpssm {}x{}{}", shape.rows, shape.columns,
+                                                shape.shuffled ? ", shuffled" : "");
+      // Where memory is measured there is one graph and no other.
+      if (!settings.one.empty() && settings.one != contender) continue;
+      const Gso gso =
+          shape.shuffled
+              ? shuffled_grid(shape.rows, shape.columns)
+              : mpssm::graph::make_gso(mpssm::graph::make_grid(shape.rows, shape.columns));
+      // A grid has neighbours near each other: gathers at random are no roof for it.
+      entries.push_back(
+          {contender,
+           ours({gso, kChannels, kHops, true, training}, Plan::kDiagonal).prepare,
+           {.gathered_bytes = gathered_bytes(gso, kChannels, (training ? 2 : 1) * kHops)}});
+    }
+    report.run(name, fmt::format("grids with 4 neighbours, c = {}, k = {}", kChannels, kHops),
+               entries, std::min(settings.rounds, 3), Contest::kSeveralSizes);
+  }
+}
+
 /// Batches of small graphs, training, diagonal W.
 void run_small_graphs(const Settings& settings, Report& report) {
   struct Shape {
@@ -590,6 +652,7 @@ int main(int argc, char** argv) try {
   run_spmm(settings, report);
   mpssm::bench::run_matrix_products(settings, report);
   run_recurrence(settings, report);
+  run_grids(settings, report);
   run_small_graphs(settings, report);
   run_hundred_nodes(settings, report);
   run_temporal(settings, report);

@@ -56,6 +56,12 @@ struct Entry {
   Work work = {};  ///< where a share of the machine's roofs means something
 };
 
+/// What the contenders of a case have in common.
+enum class Contest {
+  kSameNumbers,   ///< they compute the same; ratios are those of times
+  kSeveralSizes,  ///< one job at several sizes; ratios are those of times per gathered byte
+};
+
 inline std::string machine() {
   std::ifstream info("/proc/cpuinfo");
   std::string model = "unknown processor";
@@ -125,7 +131,7 @@ class Report {
   /// Measures and prints; the first contender is the engine as it is used, to which ratios are
   /// taken.
   void run(const std::string& name, const std::string& size, const std::vector<Entry>& entries,
-           int rounds) {
+           int rounds, Contest contest = Contest::kSameNumbers) {
     if (measures_one()) {
       for (const Entry& entry : entries) {
         if (entry.name == settings_.one) print_memory(entry.prepare());
@@ -146,19 +152,24 @@ class Report {
       // The roofs are those of one thread.
       if (settings_.threads == 1) works.push_back(entry.work);
     }
-    if (jobs.size() > 1) expect_same_numbers(name, entries, jobs);
+    if (jobs.size() > 1 && contest == Contest::kSameNumbers) {
+      expect_same_numbers(name, entries, jobs);
+    }
     roofs_.measure(works);
     measure(contenders, rounds);
     roofs_.measure(works);
+    const auto cost = [&](std::size_t i) {
+      return contenders[i].milliseconds /
+             (contest == Contest::kSeveralSizes ? entries[i].work.gathered_bytes : 1.0);
+    };
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       const Contender& contender = contenders[i];
       const Work& work = entries[i].work;
-      const double ratio = contender.milliseconds / contenders.front().milliseconds;
       nlohmann::ordered_json row = {{"case", name},
                                     {"contender", contender.plan},
                                     {"milliseconds", contender.milliseconds},
                                     {"milliseconds_median", contender.milliseconds_median},
-                                    {"ratio", ratio},
+                                    {"ratio", cost(i) / cost(0)},
                                     {"peak_mib", contender.peak_mib},
                                     {"arguments_mib", arguments[i]},
                                     {"size", size},
@@ -176,7 +187,7 @@ class Report {
       add_conditions(row, load_before);
       std::printf("%-26s %-24s %12.4f %12.4f %8.2f %10.1f %7s\n", name.c_str(),
                   contender.plan.c_str(), contender.milliseconds, contender.milliseconds_median,
-                  ratio, contender.peak_mib, percent.c_str());
+                  cost(i) / cost(0), contender.peak_mib, percent.c_str());
       std::fflush(stdout);
       rows_.push_back(row);
     }

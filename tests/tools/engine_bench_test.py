@@ -116,6 +116,14 @@ class EngineBench(unittest.TestCase):
         for row in rows_of("gram-*", "--threads", "2"):
             self.assertNotIn("share_of_roof", row)
 
+    def test_sizes_are_compared_by_the_cost_of_an_entry(self):
+        first, *others = rows_of("grids-forward")
+        self.assertEqual(first["ratio"], 1.0)
+        self.assertEqual(len(others), 2)
+        for row in others:
+            cost, unit = (r["milliseconds"] / r["gathered_bytes"] for r in (row, first))
+            self.assertAlmostEqual(row["ratio"], cost / unit)
+
 
 if __name__ == "__main__":
     unittest.main()
