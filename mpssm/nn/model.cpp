@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/nn/model.h"
 
+#include <algorithm>
+
 #include <torch/nn/init.h>
 #include <torch/types.h>
 
+#include "mpssm/engine/recurrence.h"
+#include "mpssm/graph/order.h"
 #include "mpssm/nn/recompute.h"
 #include "mpssm/ops/linear.h"
 #include "mpssm/ops/runtime.h"
@@ -29,6 +33,38 @@ engine::Outputs outputs_of(const ModelOptions& options, std::int64_t index) {
   const bool every_step = options.mode == Mode::kTemporal &&
                           (options.readout != Readout::kForecast || index + 1 < options.num_blocks);
   return every_step ? engine::Outputs::kAll : engine::Outputs::kLast;
+}
+
+struct RecurrenceMemory {
+  std::int64_t once = 0;  ///< bytes, whatever the number of blocks
+  std::int64_t kept = 0;  ///< by each block for the backward pass, input and output aside
+};
+
+RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Gso& gso,
+                                   const engine::PlanQuery& query) {
+  // To ask this plan itself would be to decompose the operator.
+  if (plan == engine::Plan::kSpectral) return {.once = engine::plan_memory(plan, gso, query)};
+  const bool by_torch = plan == engine::Plan::kReference;  // whose loop keeps its states, too
+  const engine::RecurrenceCall call{.plan = by_torch ? engine::Plan::kStepwise : plan,
+                                    .shape = {.gso = gso,
+                                              .batch = query.batch,
+                                              .num_steps = query.num_steps,
+                                              .channels = query.channels,
+                                              .temporal = query.temporal,
+                                              .diagonal = query.diagonal,
+                                              .outputs = query.outputs},
+                                    .wanted = {.input = query.training, .w_state = query.training}};
+  RecurrenceMemory memory;
+  memory.kept = query.element_size * engine::saved_size<float>(call);
+  memory.once = engine::forward_bytes<float>(call, query.workers);
+  if (query.training) {
+    memory.once = std::max(memory.once, engine::backward_bytes<float>(call, query.workers));
+  }
+  // Of a large operator there is a copy in another order of its nodes, where that should pay.
+  if (gso.num_nodes() >= graph::kLeastOrderedNodes) {
+    memory.once += graph::ordered_bytes(gso, query.element_size);
+  }
+  return memory;
 }
 
 }  // namespace
@@ -164,29 +200,25 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
                                 options.hidden_channels * query.element_size;
   // In units of `features`, from the peaks of whole processes rather than from counting tensors;
   // tests/cli/memory_test.py holds the result against measured peaks.
-  constexpr double kAtOnce = 9.0;        // of a backward pass, whatever the depth
-  constexpr double kRunsAgain = 2.0;     // beyond that, of a block that runs again
-  constexpr double kOfInput = 1.2;       // that such a block keeps
-  constexpr double kOfWindows = 3.0;     // less for forecasts: their last block gives one step only
-  constexpr double kInEvaluation = 5.5;  // without gradients
-  // Kept by each block; a batch norm is made of single operators, which keep more.
+  constexpr double kInEvaluation = 4.0;
+  constexpr double kAtOnce = 4.0;        // of a backward pass, whatever the depth
+  constexpr double kKept = 4.8;          // by each block; forecasts need no more at once than that
+  constexpr double kOfBatchNorm = 12.0;  // made of single operators, which keep more
+  constexpr double kRunsAgain = 4.0;     // beyond the rest, of blocks that run again
+  constexpr double kOfInput = 1.2;       // kept by each of these
   const double batch_norms = (options.norm == NormKind::kBatch ? 1.0 : 0.0) +
                              (options.state_norm == NormKind::kBatch ? 1.0 : 0.0);
-  const double per_block = 4.8 + 12.0 * batch_norms;
-  if (!training) return static_cast<std::int64_t>(kInEvaluation * static_cast<double>(features));
   // Blocks that run again keep their input, and one of them at a time all the rest.
   const std::int64_t full_blocks = options.recompute ? 1 : options.num_blocks;
-  const double in_units = per_block * static_cast<double>(full_blocks) +
-                          kOfInput * static_cast<double>(options.num_blocks - full_blocks) +
-                          (options.recompute ? kRunsAgain : 0.0) +
-                          (temporal ? kOfWindows : kAtOnce);
-  // What a plan keeps beyond the few states that the units above hold already.
-  constexpr std::int64_t kHeld = 5;
-  const std::int64_t state = std::max<std::int64_t>(
-      batch * gso.num_nodes() * options.hidden_channels * query.element_size, 1);
-  const std::int64_t beyond = std::max<std::int64_t>(
-      engine::plan_memory(plan, gso, query) - kHeld * (temporal ? features : state), 0);
-  return static_cast<std::int64_t>(in_units * static_cast<double>(features)) + full_blocks * beyond;
+  double in_units = kInEvaluation;
+  if (training) {
+    in_units = (kKept + kOfBatchNorm * batch_norms) * static_cast<double>(full_blocks) +
+               kOfInput * static_cast<double>(options.num_blocks - full_blocks) +
+               (options.recompute ? kRunsAgain : 0.0) + (temporal ? 0.0 : kAtOnce);
+  }
+  const RecurrenceMemory of_plan = recurrence_memory(plan, gso, query);
+  return static_cast<std::int64_t>(in_units * static_cast<double>(features)) + of_plan.once +
+         (training ? full_blocks * of_plan.kept : 0);
 }
 
 }  // namespace mpssm::nn

@@ -86,7 +86,8 @@ std::int64_t gcn_memory(const nn::ModelOptions& options, const graph::Gso& gso) 
   const auto layers = static_cast<double>(options.num_blocks);
   const double features =
       static_cast<double>(gso.num_nodes() * options.hidden_channels) * sizeof(float);
-  return static_cast<std::int64_t>((10.0 + 8.5 * layers) * features);
+  const double of_layer = options.norm == nn::NormKind::kBatch ? 16.0 : 3.6;
+  return static_cast<std::int64_t>((8.0 + of_layer * layers) * features);
 }
 
 }  // namespace
@@ -125,7 +126,7 @@ BuiltModel build_model(const task::Problem& problem, const Config& config) {
   const std::int64_t in_evaluation = nn::memory_estimate(options, gso, problem.evaluation_batch(),
                                                          shape.num_steps, /*training=*/false);
   // Scratch that is kept between calls, and what an allocator keeps of small pieces.
-  constexpr std::int64_t kKept = std::int64_t{12} << 20;
+  constexpr std::int64_t kKept = std::int64_t{8} << 20;
   // Weights, gradients and Adam's two moments, and the best weights.
   const std::int64_t always = 5 * 4 * built.num_parameters + problem.data_bytes() + kKept;
   built.training_bytes = std::max(in_training(false), in_evaluation) + always;
