@@ -199,17 +199,18 @@ TYPED_TEST(Threads, ShareTheRowsOfMatmul) {
 
 TYPED_TEST(Threads, ShareTheTasksOfATransposedMatmul) {
   using T = TypeParam;
-  const auto x = this->random(kRows * kWidth);
-  const auto g = this->random(kRows * kWidth);
-  constexpr std::int64_t kSize = kWidth * kWidth;
+  constexpr std::int64_t kColumns = 2 * kPanelColumns;  // whole panels, as the kernel wants them
+  const auto x = this->random(kRows * kColumns);
+  const auto g = this->random(kRows * kColumns);
+  constexpr std::int64_t kSize = kColumns * kColumns;
   expect_same_bits<T>(kTasks * kSize, kTasks, [&](T* sums, std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
-      matmul_transposed(MatmulTransposedArgs<T>{.left = kWidth,
-                                                .right = kWidth,
+      matmul_transposed(MatmulTransposedArgs<T>{.left = kColumns,
+                                                .right = kColumns,
                                                 .x = x.data(),
-                                                .x_layout = {kWidth, 0},
+                                                .x_layout = {kColumns, 0},
                                                 .g = g.data(),
-                                                .g_layout = {kWidth, 0},
+                                                .g_layout = {kColumns, 0},
                                                 .sum = sums + task * kSize},
                         this->first_row(task), this->first_row(task + 1));
     }
