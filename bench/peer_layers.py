@@ -169,7 +169,7 @@ class GraphModel(Model):
 
 
 def regression_step(model, call, x, target, compiled=False):
-    optimiser = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.0)
+    optimiser = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.0, fused=True)
 
     def run():
         loss = mse_loss(call(x), target)

@@ -131,7 +131,7 @@ def step_case(sizes):
         model = Model(sizes.features, sizes.channels, sizes.classes, make_layers(graph))
         if as_ours:
             model = OurModule(model)
-        optimiser = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.0)
+        optimiser = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.0, fused=True)
         train, y = train.nonzero().squeeze(1), y[train]
         call = torch.compile(model) if compiled else model
 

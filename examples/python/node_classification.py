@@ -3,7 +3,8 @@
 
     python examples/python/node_classification.py [--layer gcn] [FILE.npz]
 
-The file has node_features [N, F], node_labels [N], edges [m, 2], train_mask and test_mask [N]. Without
+The file is of the kind of PyTorch Geometric's HeterophilousGraphDataset: node_features [N, F],
+node_labels [N], edges [m, 2], train_masks and test_masks [splits, N], of which the first is taken. Without
 one, chains are made whose class is marked at one end only: too far away for two GCNConv.
 """
 
@@ -35,8 +36,8 @@ def from_file(path):
     return Data(x=torch.from_numpy(file["node_features"]).float(),
                 y=torch.from_numpy(file["node_labels"]).long(),
                 edge_index=to_undirected(torch.from_numpy(file["edges"]).long().t().contiguous()),
-                train_mask=torch.from_numpy(file["train_mask"]).bool(),
-                test_mask=torch.from_numpy(file["test_mask"]).bool())
+                train_mask=torch.from_numpy(file["train_masks"][0]).bool(),
+                test_mask=torch.from_numpy(file["test_masks"][0]).bool())
 
 
 class Net(torch.nn.Module):

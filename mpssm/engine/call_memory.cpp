@@ -11,7 +11,6 @@ namespace mpssm::engine {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kLargePage = std::size_t{1} << 21;
 constexpr std::size_t kMostKept = std::size_t{1} << 28;
 /// After so many calls in a row that would have done with a quarter, a block is given up.
 constexpr int kPatience = 256;

@@ -32,6 +32,9 @@ class CallMemory {
   std::size_t asked_ = 0;
 };
 
+/// What the system calls a large page.
+inline constexpr std::size_t kLargePage = std::size_t{1} << 21;
+
 /// Asks for large pages where the system leaves that to the program: a training step allocates its
 /// activations anew each time, and page by page that costs as much as some kernels.
 void advise_large_pages(void* memory, std::size_t bytes);

@@ -6,28 +6,23 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "mpssm/ops/kept_memory.h"
+#include "mpssm/engine/kept_memory.h"
 
 namespace mpssm::ops {
-namespace {
 
-/// Smaller tensors leave smaller holes in the C library's heap, and come and go faster there.
-constexpr std::size_t kLeastKept = std::size_t{1} << 18;
-
-}  // namespace
+using engine::KeptMemory;
 
 at::Tensor empty_tensor(at::IntArrayRef sizes, const at::TensorOptions& options) {
   std::size_t bytes = options.dtype().itemsize();
   for (const std::int64_t size : sizes) bytes *= static_cast<std::size_t>(size);
-  if (bytes < kLeastKept) {
+  if (bytes < engine::kLeastKept) {
     return at::empty(sizes, options);
   }
-  static KeptMemory* const kept = new KeptMemory;  // never destroyed: tensors may outlive it
-  auto block = std::make_unique<KeptMemory::Block>(kept->take(bytes));
+  auto block = std::make_unique<KeptMemory::Block>(engine::kept_memory().take(bytes));
   void* const memory = block->memory;
   const auto give = [](void* context) {
     const std::unique_ptr<KeptMemory::Block> back(static_cast<KeptMemory::Block*>(context));
-    kept->give(*back);
+    engine::kept_memory().give(*back);
   };
   // Torch's own allocator stands by for those who make the tensor larger.
   const c10::Storage storage(c10::Storage::use_byte_size_t(), bytes,

@@ -4,18 +4,22 @@ and the residual sum. Kernels, shapes, gradients."""
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
 
 from mpssm import _engine
+from mpssm._memory import empty
 from mpssm._operators import contiguous, define, pointer
 
 
-def _room(like: Optional[Tensor], x: Tensor) -> Tensor:
-    """For the gradient of an argument, if there is one."""
-    return x.new_empty(0 if like is None else like.shape)
+_Shape = Sequence[int]
+
+
+def _shape_of(argument: Optional[Tensor]) -> _Shape:
+    """Of the gradient of an argument; nothing if there is none."""
+    return (0,) if argument is None else argument.shape
 
 
 # ---- norm(x) W: x [..., in], W [in, out]; scale and shift [in], both or neither --------------------
@@ -26,7 +30,7 @@ def _norm_linear_kernel(x: Tensor, scale: Optional[Tensor], shift: Optional[Tens
     x, w = x.contiguous(), w.contiguous()
     scale, shift = contiguous(scale), contiguous(shift)
     width, columns = w.shape
-    y = x.new_empty((*x.shape[:-1], columns))
+    y = empty(x, (*x.shape[:-1], columns))
     _engine.norm_linear(_engine.pack_norm_linear(
         x.dtype == torch.float64, x.numel() // width, width, columns, x.data_ptr(), pointer(scale),
         pointer(shift), w.data_ptr(), y.data_ptr(), 0, 0, 0, 0, 0))
@@ -51,19 +55,25 @@ norm_linear = define("norm_linear(Tensor x, Tensor? scale, Tensor? shift, Tensor
                      _norm_linear_kernel, _norm_linear_fake, _norm_linear_setup,
                      _norm_linear_backward, differentiable=(0, 1, 2, 3))
 
-_Four = Tuple[Tensor, Tensor, Tensor, Tensor]
 
 
-def _norm_linear_gradients(grad: Tensor, x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor],
-                           w: Tensor, wants_x: bool) -> _Four:
-    return _room(x if wants_x else None, x), _room(scale, x), _room(shift, x), _room(w, x)
+def _norm_linear_shapes(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w: Tensor,
+                        wants_x: bool) -> Tuple[_Shape, ...]:
+    return _shape_of(x if wants_x else None), _shape_of(scale), _shape_of(shift), w.shape
+
+
+def _norm_linear_backward_fake(grad: Tensor, x: Tensor, scale: Optional[Tensor],
+                               shift: Optional[Tensor], w: Tensor,
+                               wants_x: bool) -> Tuple[Tensor, ...]:
+    return tuple(x.new_empty(shape) for shape in _norm_linear_shapes(x, scale, shift, w, wants_x))
 
 
 def _norm_linear_backward_kernel(grad: Tensor, x: Tensor, scale: Optional[Tensor],
-                                 shift: Optional[Tensor], w: Tensor, wants_x: bool) -> _Four:
+                                 shift: Optional[Tensor], w: Tensor,
+                                 wants_x: bool) -> Tuple[Tensor, ...]:
     grad, x, w = grad.contiguous(), x.contiguous(), w.contiguous()
     scale, shift = contiguous(scale), contiguous(shift)
-    grads = _norm_linear_gradients(grad, x, scale, shift, w, wants_x)
+    grads = tuple(empty(x, shape) for shape in _norm_linear_shapes(x, scale, shift, w, wants_x))
     width, columns = w.shape
     _engine.norm_linear(_engine.pack_norm_linear(
         x.dtype == torch.float64, x.numel() // width, width, columns, x.data_ptr(), pointer(scale),
@@ -73,7 +83,7 @@ def _norm_linear_backward_kernel(grad: Tensor, x: Tensor, scale: Optional[Tensor
 
 norm_linear_backward = define(
     "norm_linear_backward(Tensor grad, Tensor x, Tensor? scale, Tensor? shift, Tensor w, bool wants_x)"
-    " -> (Tensor, Tensor, Tensor, Tensor)", _norm_linear_backward_kernel, _norm_linear_gradients)
+    " -> (Tensor, Tensor, Tensor, Tensor)", _norm_linear_backward_kernel, _norm_linear_backward_fake)
 
 
 # ---- residual + drop(f(norm(x) W1' + b1) W2' + b2), a dropout after f as well ----------------------
@@ -86,9 +96,9 @@ def _sizes(x: Tensor, w1: Tensor, w2: Tensor) -> Tuple[int, int, int, int]:
     return x.numel() // width, width, hidden, w2.shape[0]
 
 
-def _feed_forward_results(x: Tensor, w1: Tensor, w2: Tensor, keeps: bool) -> Tuple[Tensor, Tensor]:
+def _feed_forward_results(x: Tensor, w1: Tensor, w2: Tensor, keeps: bool) -> Tuple[_Shape, _Shape]:
     rows, _, hidden, out = _sizes(x, w1, w2)
-    return x.new_empty((*x.shape[:-1], out)), x.new_empty((rows, hidden) if keeps else (0, hidden))
+    return (*x.shape[:-1], out), (rows if keeps else 0, hidden)
 
 
 def _feed_forward_kernel(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w1: Tensor,
@@ -98,7 +108,7 @@ def _feed_forward_kernel(x: Tensor, scale: Optional[Tensor], shift: Optional[Ten
                          keeps: bool) -> Tuple[Tensor, Tensor]:
     x, w1, b1, w2, b2 = (t.contiguous() for t in (x, w1, b1, w2, b2))
     scale, shift, residual = contiguous(scale), contiguous(shift), contiguous(residual)
-    y, kept = _feed_forward_results(x, w1, w2, keeps)
+    y, kept = (empty(x, shape) for shape in _feed_forward_results(x, w1, w2, keeps))
     _engine.feed_forward(_engine.pack_feed_forward(
         x.dtype == torch.float64, *_sizes(x, w1, w2), activation, pointer(seed_hidden),
         pointer(seed_out), drop_hidden, drop_out, x.data_ptr(), pointer(scale), pointer(shift),
@@ -112,7 +122,8 @@ def _feed_forward_fake(x: Tensor, scale: Optional[Tensor], shift: Optional[Tenso
                        seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
                        drop_hidden: float, drop_out: float, activation: int,
                        keeps: bool) -> Tuple[Tensor, Tensor]:
-    return _feed_forward_results(x, w1, w2, keeps)
+    y, kept = (x.new_empty(shape) for shape in _feed_forward_results(x, w1, w2, keeps))
+    return y, kept
 
 
 def _feed_forward_setup(ctx: Any, inputs: Any, output: Any) -> None:
@@ -139,27 +150,32 @@ feed_forward = define(
     "int activation, bool keeps) -> (Tensor, Tensor)", _feed_forward_kernel, _feed_forward_fake,
     _feed_forward_setup, _feed_forward_backward, differentiable=tuple(range(8)))
 
-_Seven = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
-def _feed_forward_gradients(grad: Tensor, x: Tensor, scale: Optional[Tensor],
-                            shift: Optional[Tensor], w1: Tensor, w2: Tensor, kept: Tensor,
-                            seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
-                            drop_hidden: float, drop_out: float, activation: int,
-                            wants_x: bool) -> _Seven:
-    return (_room(x if wants_x else None, x), _room(scale, x), _room(shift, x), _room(w1, x),
-            x.new_empty(w1.shape[0]), _room(w2, x), x.new_empty(w2.shape[0]))
+def _feed_forward_shapes(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w1: Tensor,
+                         w2: Tensor, wants_x: bool) -> Tuple[_Shape, ...]:
+    return (_shape_of(x if wants_x else None), _shape_of(scale), _shape_of(shift), w1.shape,
+            w1.shape[:1], w2.shape, w2.shape[:1])
+
+
+def _feed_forward_backward_fake(grad: Tensor, x: Tensor, scale: Optional[Tensor],
+                                shift: Optional[Tensor], w1: Tensor, w2: Tensor, kept: Tensor,
+                                seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
+                                drop_hidden: float, drop_out: float, activation: int,
+                                wants_x: bool) -> Tuple[Tensor, ...]:
+    return tuple(x.new_empty(shape)
+                 for shape in _feed_forward_shapes(x, scale, shift, w1, w2, wants_x))
 
 
 def _feed_forward_backward_kernel(grad: Tensor, x: Tensor, scale: Optional[Tensor],
                                   shift: Optional[Tensor], w1: Tensor, w2: Tensor, kept: Tensor,
                                   seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
                                   drop_hidden: float, drop_out: float, activation: int,
-                                  wants_x: bool) -> _Seven:
+                                  wants_x: bool) -> Tuple[Tensor, ...]:
     grad, x, w1, w2, kept = (t.contiguous() for t in (grad, x, w1, w2, kept))
     scale, shift = contiguous(scale), contiguous(shift)
-    grads = _feed_forward_gradients(grad, x, scale, shift, w1, w2, kept, seed_hidden, seed_out,
-                                    drop_hidden, drop_out, activation, wants_x)
+    grads = tuple(empty(x, shape)
+                  for shape in _feed_forward_shapes(x, scale, shift, w1, w2, wants_x))
     _engine.feed_forward(_engine.pack_feed_forward(
         x.dtype == torch.float64, *_sizes(x, w1, w2), activation, pointer(seed_hidden),
         pointer(seed_out), drop_hidden, drop_out, x.data_ptr(), pointer(scale), pointer(shift),
@@ -172,4 +188,4 @@ feed_forward_backward = define(
     "feed_forward_backward(Tensor grad, Tensor x, Tensor? scale, Tensor? shift, Tensor w1, Tensor w2, "
     "Tensor kept, Tensor? seed_hidden, Tensor? seed_out, float drop_hidden, float drop_out, "
     "int activation, bool wants_x) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-    _feed_forward_backward_kernel, _feed_forward_gradients)
+    _feed_forward_backward_kernel, _feed_forward_backward_fake)

@@ -54,22 +54,52 @@ class _Column:
     name: Any
     mean: float = 0.0
     scale: float = 1.0
+    median: float = 0.0  # stands for a number that is missing
+    says_missing: bool = False  # some were missing in training: one more channel, 1 where they are
     categories: Optional[List[str]] = None
 
     def width(self) -> int:
-        return 1 if self.categories is None else len(self.categories)
+        return 1 + self.says_missing if self.categories is None else len(self.categories)
+
+    @staticmethod
+    def of_numbers(name: Any, values: Array, standardise: bool) -> _Column:
+        numbers, missing = _numbers(name, values)
+        there = numbers[~missing]
+        if not len(there):
+            raise ValueError(f"X: column {name!r}: expected a number in some row, got none in any; drop "
+                             "the column")
+        column = _Column(name, median=float(np.median(there)), says_missing=bool(missing.any()))
+        if standardise:
+            is_constant = bool((there == there[0]).all())
+            column.mean = float(there[0] if is_constant else there.mean())
+            column.scale = 1.0 if is_constant else float(there.std())
+        return column
+
+    def channels(self, values: Array) -> NDArray[np.float64]:
+        """[N, width]"""
+        if self.categories is not None:
+            number = {name: i for i, name in enumerate(self.categories)}
+            one_hot = np.zeros((len(values), len(number)))
+            for row, text in enumerate(_texts(values)):
+                if text in number:
+                    one_hot[row, number[text]] = 1.0
+            return one_hot
+        if _is_text(values):
+            raise ValueError(f"X: column {self.name!r}: expected numbers as in training, got text")
+        numbers, missing = _numbers(self.name, values)
+        scaled = (np.where(missing, self.median, numbers) - self.mean) / self.scale
+        return np.stack([scaled, missing], 1) if self.says_missing else scaled[:, None]
 
 
-def _numbers(name: Any, values: Array) -> NDArray[np.float64]:
+def _numbers(name: Any, values: Array) -> Tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """A column as numbers, and where there are none."""
     missing = is_missing(values)
-    if missing.any():
-        raise ValueError(f"X: column {name!r}, row {int(missing.argmax())}: expected a finite number, "
-                         "got none; fill it in, or drop the row or the column")
-    numbers = values.astype(np.float64)
+    numbers = np.zeros(len(values))
+    numbers[~missing] = values[~missing].astype(np.float64)
     if not np.isfinite(numbers).all():
         raise ValueError(f"X: column {name!r}, row {int((~np.isfinite(numbers)).argmax())}: expected a "
                          f"finite number, got {numbers[~np.isfinite(numbers)][0]}")
-    return numbers
+    return numbers, missing
 
 
 def _is_text(values: Array) -> bool:
@@ -95,14 +125,18 @@ def _columns_of(x: Any) -> Tuple[List[Any], List[Array]]:
     if is_frame(x):
         names, columns = list(x.columns), [_values_of(x.iloc[:, i]) for i in range(x.shape[1])]
     else:
+        if hasattr(x, "tocoo"):
+            raise TypeError("X: expected an array or a table, got a sparse matrix; give X.toarray()")
         values = as_array(x)
         if values.ndim != 2:
-            raise ValueError(f"X: expected features of shape [N, F], got {list(values.shape)}")
+            raise ValueError(f"X: expected features of shape [N, F], got {list(values.shape)}. Reshape "
+                             "your data: X.reshape(-1, 1) is one feature")
         names = list(range(values.shape[1]))
         columns = [values[:, i] for i in names]
     for name, column in zip(names, columns):
         if column.dtype.kind not in "biufOUS":
-            raise ValueError(f"X: column {name!r}: expected numbers or text, got {column.dtype}")
+            hint = " (Complex data not supported)" if column.dtype.kind == "c" else ""
+            raise ValueError(f"X: column {name!r}: expected numbers or text, got {column.dtype}{hint}")
     return names, columns
 
 
@@ -117,7 +151,9 @@ class FeatureColumns:
     def fit(x: Any, standardise: bool) -> FeatureColumns:
         names, values = _columns_of(x)
         if not names or not len(values[0]):
-            raise ValueError("X: expected at least one node and one column, got none")
+            raise ValueError("X: expected at least one node and one column, got "
+                             f"{len(values[0]) if names else 'any'} node(s) and {len(names)} feature(s) "
+                             f"(shape={np.shape(x)}) while a minimum of 1 is required.")
         fitted = []
         for name, column in zip(names, values):
             if _is_text(column):
@@ -128,19 +164,13 @@ class FeatureColumns:
                                      "numbers")
                 fitted.append(_Column(name, categories=known))
                 continue
-            numbers = _numbers(name, column)
-            if not standardise:
-                fitted.append(_Column(name))
-            elif (numbers == numbers[0]).all():
-                fitted.append(_Column(name, float(numbers[0])))
-            else:
-                fitted.append(_Column(name, float(numbers.mean()), float(numbers.std())))
+            fitted.append(_Column.of_numbers(name, column, standardise))
         return FeatureColumns(fitted, is_frame(x))
 
     def num_channels(self) -> int:
         return sum(column.width() for column in self.columns)
 
-    def transform(self, x: Any) -> Tensor:
+    def transform(self, x: Any, estimator: str = "the estimator") -> Tensor:
         """float32 [N, channels]. Text that training has not seen counts as none."""
         names, values = _columns_of(x)
         if self.named and is_frame(x):
@@ -150,23 +180,9 @@ class FeatureColumns:
                 raise ValueError(f"X: expected the columns of training, got none named {missing[0]!r}")
             values = [values[place[column.name]] for column in self.columns]
         elif len(names) != len(self.columns):
-            raise ValueError(f"X: expected {len(self.columns)} columns as in training, got "
-                             f"{len(names)}")
-        parts = []
-        for column, given in zip(self.columns, values):
-            if column.categories is None:
-                if _is_text(given):
-                    raise ValueError(f"X: column {column.name!r}: expected numbers as in training, got "
-                                     "text")
-                numbers = _numbers(column.name, given)
-                parts.append(((numbers - column.mean) / column.scale)[:, None])
-                continue
-            number = {name: i for i, name in enumerate(column.categories)}
-            one_hot = np.zeros((len(given), len(number)))
-            for row, text in enumerate(_texts(given)):
-                if text in number:
-                    one_hot[row, number[text]] = 1.0
-            parts.append(one_hot)
+            raise ValueError(f"X has {len(names)} features, but {estimator} is expecting "
+                             f"{len(self.columns)} features as input, the columns of training")
+        parts = [column.channels(given) for column, given in zip(self.columns, values)]
         return torch.from_numpy(np.concatenate(parts, 1)).float()
 
 
@@ -203,13 +219,15 @@ def _gso_of_networkx(graph: Any, num_nodes: int, names: Optional[Any], options: 
 def gso_of(edges: Any, num_nodes: int, names: Optional[Any], kind: str, directed: bool) -> Gso:
     """The operator of a graph on ``num_nodes`` nodes.
 
-    edges: a Gso (taken as it is); edge_index [2, E]; a table with the ends of each edge in columns src
+    edges: None (no edges); a Gso (taken as it is); edge_index [2, E]; a table with the ends of each edge in columns src
     and dst (else its first two) and perhaps a weight; a SciPy matrix [N, N], entry (i, j) an edge from
     i to j; a NetworkX graph. ``names`` are those of the nodes, in tables and NetworkX; without them
     nodes are numbers of rows or, in NetworkX, may be anything, in its order.
     """
     options = {"kind": kind, "directed": directed}
-    if isinstance(edges, Gso):
+    if edges is None:
+        gso = Gso.from_edge_index(torch.zeros(2, 0, dtype=torch.int64), None, num_nodes, kind=kind)
+    elif isinstance(edges, Gso):
         gso = edges
     elif is_frame(edges):
         gso = _gso_of_frame(edges, num_nodes, names, options)

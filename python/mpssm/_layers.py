@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mpssm import _engine
+from mpssm._memory import empty
 from mpssm._operators import define
 
 
@@ -25,7 +26,7 @@ def _like(x: Tensor) -> Tensor:
 
 def _product(x: Tensor, w: Tensor, bias: Optional[Tensor], transposed: bool) -> Tensor:
     inner, columns = x.shape[-1], w.shape[0 if transposed else 1]
-    y = x.new_empty((*x.shape[:-1], columns))
+    y = empty(x, (*x.shape[:-1], columns))
     if y.numel():
         _engine.matmul(_is_double(x), x.numel() // inner, inner, columns, transposed, x.data_ptr(),
                        w.data_ptr(), None if bias is None else bias.data_ptr(), y.data_ptr())
@@ -61,7 +62,7 @@ def _linear_backward_kernel(grad: Tensor, x: Tensor, w: Tensor, transposed: bool
                             wants_w: bool, wants_bias: bool) -> Tuple[Tensor, Tensor, Tensor]:
     grad, x, w = grad.contiguous(), x.contiguous(), w.contiguous()
     grad_x = _product(grad, w, None, not transposed) if wants_x else grad.new_empty(0)
-    grad_w = torch.empty_like(w) if wants_w else grad.new_empty(0)
+    grad_w = empty(w, w.shape if wants_w else (0,))
     grad_bias = grad.new_empty(grad.shape[-1] if wants_bias else 0)
     double, rows = _is_double(x), x.numel() // x.shape[-1]
     if wants_w:
@@ -92,7 +93,7 @@ def _layer_norm_kernel(x: Tensor, scale: Tensor, shift: Tensor,
     x, scale, shift = x.contiguous(), scale.contiguous(), shift.contiguous()
     width = x.shape[-1]
     rows = x.numel() // width
-    y, mean, inverse = torch.empty_like(x), x.new_empty(rows), x.new_empty(rows)
+    y, mean, inverse = empty(x, x.shape), x.new_empty(rows), x.new_empty(rows)
     _engine.layer_norm(_is_double(x), rows, width, epsilon, x.data_ptr(), scale.data_ptr(),
                        shift.data_ptr(), y.data_ptr(), mean.data_ptr(), inverse.data_ptr())
     return y, mean, inverse
@@ -124,7 +125,7 @@ def _layer_norm_backward_kernel(grad: Tensor, x: Tensor, scale: Tensor, mean: Te
                                 inverse: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
     grad, x, scale = grad.contiguous(), x.contiguous(), scale.contiguous()
     width = x.shape[-1]
-    grad_x, grad_scale, grad_shift = torch.empty_like(x), x.new_empty(width), x.new_empty(width)
+    grad_x, grad_scale, grad_shift = empty(x, x.shape), x.new_empty(width), x.new_empty(width)
     _engine.layer_norm_adjoint(_is_double(x), x.numel() // width, width, x.data_ptr(),
                                scale.data_ptr(), mean.data_ptr(), inverse.data_ptr(),
                                grad.data_ptr(), grad_x.data_ptr(), grad_scale.data_ptr(),
@@ -147,7 +148,7 @@ layer_norm_backward = define(
 
 def _gelu_kernel(x: Tensor) -> Tensor:
     x = x.contiguous()
-    y = torch.empty_like(x)
+    y = empty(x, x.shape)
     _engine.gelu(x.numel(), x.data_ptr(), None, y.data_ptr())
     return y
 
@@ -166,7 +167,7 @@ gelu = define("gelu(Tensor x) -> Tensor", _gelu_kernel, _like, _gelu_setup, _gel
 
 def _gelu_backward_kernel(grad: Tensor, x: Tensor) -> Tensor:
     grad, x = grad.contiguous(), x.contiguous()
-    grad_x = torch.empty_like(x)
+    grad_x = empty(x, x.shape)
     _engine.gelu(x.numel(), x.data_ptr(), grad.data_ptr(), grad_x.data_ptr())
     return grad_x
 
@@ -180,7 +181,7 @@ gelu_backward = define("gelu_backward(Tensor grad, Tensor x) -> Tensor", _gelu_b
 
 def _dropout_kernel(x: Tensor, seed: Tensor, probability: float) -> Tensor:
     x = x.contiguous()
-    y = torch.empty_like(x)
+    y = empty(x, x.shape)
     _engine.dropout(_is_double(x), x.numel(), seed.data_ptr(), probability, x.data_ptr(),
                     y.data_ptr())
     return y
@@ -234,7 +235,7 @@ pool = define("pool(Tensor graph_ptr, Tensor x, int pooling) -> Tensor", _pool_k
 def _pool_backward_kernel(graph_ptr: Tensor, x: Tensor, y: Tensor, grad: Tensor,
                           pooling: int) -> Tensor:
     x, y, grad = x.contiguous(), y.contiguous(), grad.contiguous()
-    grad_x = torch.empty_like(x)
+    grad_x = empty(x, x.shape)
     _engine.pool(_is_double(x), pooling, y.shape[0], graph_ptr.data_ptr(), x.shape[1], x.data_ptr(),
                  y.data_ptr(), grad.data_ptr(), grad_x.data_ptr())
     return grad_x

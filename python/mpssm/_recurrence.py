@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mpssm import _engine
+from mpssm._memory import empty
 from mpssm._operators import FOUND_OUT, GSO, contiguous, define, pointer
 
 _ARRAYS = 7  # tensors that stand for A
@@ -35,7 +36,7 @@ def _packed(arrays: Sequence[Tensor], order: Sequence[Tensor] = (),
 def _spmm_kernel(*args: Any) -> Tensor:
     arrays, x, transposed = args[:_ARRAYS], args[7], args[8]
     x = x.contiguous()
-    y = torch.empty_like(x)
+    y = empty(x, x.shape)
     if x.numel():
         nodes, width = x.shape[-2:]
         _engine.spmm(_packed(arrays), transposed, x.numel() // (nodes * width), width, x.data_ptr(),
@@ -111,8 +112,8 @@ def _recurrence_kernel(*args: Any) -> Tuple[Tensor, Tensor]:
     u, w, initial, steps, temporal, diagonal, all_outputs, _, wanted = args[9:]
     batch, (plan, saves, _) = _resolved(args)
     u, w, initial = u.contiguous(), w.contiguous(), contiguous(initial)
-    output = u.new_empty(_output_shape(u, steps, temporal, all_outputs))
-    saved = u.new_empty(saves)
+    output = empty(u, _output_shape(u, steps, temporal, all_outputs))
+    saved = empty(u, (saves,))
     _engine.recurrence_forward(
         _packed(args[:_ARRAYS], args[7], args[8]),
         _engine.pack_recurrence(plan, batch, steps, u.shape[-1], temporal, diagonal, all_outputs,
@@ -162,21 +163,20 @@ recurrence = define(
     main=9, differentiable=(9, 10, 11))
 
 
-def _gradients(args: Any) -> Tuple[Tensor, Tensor, Tensor]:
-    """Room for the gradients that are wanted, nothing for the others."""
+def _gradient_shapes(args: Any) -> Tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    """Of the gradients that are wanted, nothing for the others."""
     grad, w = args[9], args[10]
     steps, temporal, all_outputs, wanted = args[16], args[17], args[19], args[-1]
-    return (grad.new_empty(_output_shape(grad, steps, all_outputs, temporal)
-                           if wanted & WANT_INPUT else (0,)),
-            grad.new_empty(w.shape if wanted & WANT_W else (0,)),
-            grad.new_empty(_state_shape(grad, all_outputs) if wanted & WANT_INITIAL else (0,)))
+    return (_output_shape(grad, steps, all_outputs, temporal) if wanted & WANT_INPUT else (0,),
+            w.shape if wanted & WANT_W else (0,),
+            _state_shape(grad, all_outputs) if wanted & WANT_INITIAL else (0,))
 
 
-def _backward_kernel(*args: Any) -> Tuple[Tensor, Tensor, Tensor]:
+def _backward_kernel(*args: Any) -> Tuple[Tensor, ...]:
     (grad, w, u, initial, output, saved, plan, steps, temporal, diagonal, all_outputs, has_initial,
      wanted) = args[9:]
     grad, w, u, initial = grad.contiguous(), w.contiguous(), contiguous(u), contiguous(initial)
-    gradients = _gradients(args)
+    gradients = tuple(empty(grad, shape) for shape in _gradient_shapes(args))
     shape = grad.shape
     batch = grad.numel() // (shape[-2] * shape[-1] * (steps if all_outputs else 1))
     _engine.recurrence_backward(
@@ -189,8 +189,8 @@ def _backward_kernel(*args: Any) -> Tuple[Tensor, Tensor, Tensor]:
     return gradients
 
 
-def _backward_fake(*args: Any) -> Tuple[Tensor, Tensor, Tensor]:
-    return _gradients(args)
+def _backward_fake(*args: Any) -> Tuple[Tensor, ...]:
+    return tuple(args[9].new_empty(shape) for shape in _gradient_shapes(args))
 
 
 recurrence_backward = define(

@@ -93,20 +93,11 @@ struct FeedForwardArguments {
 };
 
 template <typename T>
-T* with_large_pages(void* memory, std::int64_t count) {
-  if (memory != nullptr) {
-    engine::advise_large_pages(memory, sizeof(T) * static_cast<std::size_t>(count));
-  }
-  return static_cast<T*>(memory);
-}
-
-template <typename T>
 void forward(const NormLinearArguments& arguments) {
   const auto call = arguments.call<T>();
   const HostThreads threads;
   const engine::CallMemory memory(engine::forward_bytes(call, threads.workers()));
-  engine::forward(call, with_large_pages<T>(arguments.y, call.rows * call.out), memory.workspace(),
-                  threads);
+  engine::forward(call, static_cast<T*>(arguments.y), memory.workspace(), threads);
 }
 
 template <typename T>
@@ -114,8 +105,7 @@ void backward(const NormLinearArguments& arguments) {
   const auto call = arguments.call<T>();
   const HostThreads threads;
   const engine::CallMemory memory(engine::backward_bytes(call, threads.workers()));
-  engine::backward(call, static_cast<const T*>(arguments.grad),
-                   with_large_pages<T>(arguments.grad_x, call.rows * call.in),
+  engine::backward(call, static_cast<const T*>(arguments.grad), static_cast<T*>(arguments.grad_x),
                    static_cast<T*>(arguments.grad_w),
                    {static_cast<T*>(arguments.grad_scale), static_cast<T*>(arguments.grad_shift)},
                    memory.workspace(), threads);
@@ -126,9 +116,8 @@ void forward(const FeedForwardArguments& arguments) {
   const auto call = arguments.call<T>();
   const HostThreads threads;
   const engine::CallMemory memory(engine::forward_bytes(call, threads.workers()));
-  engine::forward(call, with_large_pages<T>(arguments.y, call.rows * call.out),
-                  with_large_pages<T>(arguments.kept, call.rows * call.hidden), memory.workspace(),
-                  threads);
+  engine::forward(call, static_cast<T*>(arguments.y), static_cast<T*>(arguments.kept),
+                  memory.workspace(), threads);
 }
 
 template <typename T>
@@ -138,7 +127,7 @@ void backward(const FeedForwardArguments& arguments) {
   const engine::CallMemory memory(engine::backward_bytes(call, threads.workers()));
   engine::backward(
       call, static_cast<const T*>(arguments.kept), static_cast<const T*>(arguments.grad),
-      {.x = with_large_pages<T>(arguments.grad_x, call.rows * call.in),
+      {.x = static_cast<T*>(arguments.grad_x),
        .w1 = static_cast<T*>(arguments.grad_w1),
        .b1 = static_cast<T*>(arguments.grad_b1),
        .w2 = static_cast<T*>(arguments.grad_w2),

@@ -31,11 +31,6 @@ std::int64_t bytes(std::int64_t count) {
   return static_cast<std::int64_t>(sizeof(T)) * count;
 }
 
-template <typename T>
-void advise(T* memory, std::int64_t count) {
-  engine::advise_large_pages(memory, sizeof(T) * static_cast<std::size_t>(count));
-}
-
 }  // namespace
 }  // namespace mpssm::native
 
@@ -72,7 +67,6 @@ MPSSM_C_API std::int64_t mpssm_matmul(std::int64_t is_double, std::int64_t rows,
     args.add = static_cast<const T*>(bias);
     args.add_is_bias = true;
     args.y = static_cast<T*>(y);
-    native::advise(args.y, rows * columns);
     const engine::CallMemory memory(native::bytes<T>(engine::matmul_scratch(inner, columns)));
     engine::matmul(args, transposed != 0 ? engine::Transpose::kYes : engine::Transpose::kNo,
                    static_cast<const T*>(w), memory.data<T>(), HostThreads());
@@ -109,7 +103,6 @@ MPSSM_C_API std::int64_t mpssm_layer_norm(std::int64_t is_double, std::int64_t r
                                           void* inverse) {
   return native::with_type(is_double, [&](auto zero) {
     using T = decltype(zero);
-    native::advise(static_cast<T*>(y), rows * width);
     engine::layer_norm<T>(
         {rows, width, epsilon, static_cast<const T*>(x), static_cast<const T*>(scale),
          static_cast<T*>(mean), static_cast<T*>(inverse)},
@@ -124,7 +117,6 @@ MPSSM_C_API std::int64_t mpssm_layer_norm_adjoint(std::int64_t is_double, std::i
                                                   void* grad_shift) {
   return native::with_type(is_double, [&](auto zero) {
     using T = decltype(zero);
-    native::advise(static_cast<T*>(grad_x), rows * width);
     const engine::CallMemory memory(native::bytes<T>(engine::layer_norm_scratch(rows, width)));
     engine::layer_norm_adjoint<T>(
         {rows, width, 0.0, static_cast<const T*>(x), static_cast<const T*>(scale),
@@ -138,7 +130,6 @@ MPSSM_C_API std::int64_t mpssm_layer_norm_adjoint(std::int64_t is_double, std::i
 MPSSM_C_API std::int64_t mpssm_gelu(std::int64_t count, const float* x, const float* grad,
                                     float* y) {
   return native::guarded([&] {
-    native::advise(y, count);
     if (grad == nullptr) {
       engine::activate(engine::Activation::kGelu, x, count, y, HostThreads());
     } else {
@@ -152,7 +143,6 @@ MPSSM_C_API std::int64_t mpssm_dropout(std::int64_t is_double, std::int64_t coun
                                        void* y) {
   return native::with_type(is_double, [&](auto zero) {
     using T = decltype(zero);
-    native::advise(static_cast<T*>(y), count);
     engine::dropout(static_cast<const T*>(x), count, *seed, probability, static_cast<T*>(y),
                     HostThreads());
   });

@@ -74,9 +74,7 @@ void run_forward(const engine::RecurrenceCall& call, const engine::RecurrenceInp
                  T* output, T* saved) {
   const HostThreads threads;
   const std::int64_t state = call.shape.state();
-  engine::advise_large_pages(output, sizeof(T) * static_cast<std::size_t>(state));
   const std::int64_t kept = engine::saved_size<T>(call);
-  engine::advise_large_pages(saved, sizeof(T) * static_cast<std::size_t>(kept));
   bool is_done = false;
   {
     const engine::CallMemory memory(engine::forward_bytes<T>(call, threads.workers()));
@@ -172,7 +170,6 @@ engine::SpmmBatch<T> spmm_batch(const graph::Gso& gso, bool transposed, std::int
   args.x_stride = args.y_stride = gso.num_nodes() * width;
   args.x = static_cast<const T*>(x);
   args.y = static_cast<T*>(y);
-  engine::advise_large_pages(y, sizeof(T) * static_cast<std::size_t>(batch * args.y_stride));
   return args;
 }
 

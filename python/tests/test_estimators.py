@@ -249,16 +249,48 @@ def test_forecaster_reads_names_of_columns():
                                rtol=1e-6)
 
 
+def test_missing_numbers_become_the_median_and_are_marked():
+    pandas = pytest.importorskip("pandas")
+    nodes = pandas.DataFrame({
+        "height": [3.0, None, 1.0, 2.0, 10.0, 2.0],
+        "age": pandas.array([4, 4, None, 2, 4, 8], dtype="Int64"),
+        "old": pandas.array([True, None, False, True, True, False], dtype="boolean"),
+        "land": ["town", None, "field", "town", "field", "town"],
+        "full": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
+    fitted = mpssm.NodeClassifier(channels=8, blocks=1, epochs=3, standardise=False).fit(
+        nodes, [0, 1, 0, 1, 0, 1])
+    seen = fitted.columns_.transform(nodes).numpy()
+    np.testing.assert_array_equal(seen[:, 0], [3, 2, 1, 2, 10, 2])  # median 2
+    np.testing.assert_array_equal(seen[:, 1], [0, 1, 0, 0, 0, 0])
+    np.testing.assert_array_equal(seen[:, 2], [4, 4, 4, 2, 4, 8])
+    np.testing.assert_array_equal(seen[:, 3], [0, 0, 1, 0, 0, 0])
+    np.testing.assert_array_equal(seen[:, 4:6], [[1, 0], [1, 1], [0, 0], [1, 0], [1, 0], [0, 0]])
+    np.testing.assert_array_equal(seen[:, 6:8], [[0, 1], [0, 0], [1, 0], [0, 1], [1, 0], [0, 1]])
+    np.testing.assert_array_equal(seen[:, 8], nodes["full"])
+    # A column that was whole in training has no mark; what is missing later is the median.
+    later = nodes.assign(full=[None, 2.0, 3.0, 4.0, 5.0, 6.0])
+    np.testing.assert_array_equal(fitted.columns_.transform(later).numpy()[:, 8], [3.5, 2, 3, 4, 5, 6])
+    assert fitted.predict(later).shape == (6,)
+    # The scale is that of the numbers that are there.
+    scaled = mpssm.NodeClassifier(channels=8, blocks=1, epochs=3).fit(nodes, [0, 1, 0, 1, 0, 1])
+    height = scaled.columns_.transform(nodes).numpy()[:, 0]
+    there = np.array([3.0, 1.0, 2.0, 10.0, 2.0])
+    np.testing.assert_allclose(height[[0, 2, 3, 4, 5]], (there - there.mean()) / there.std(), rtol=1e-6)
+
+
 def bad_inputs():
     x, edges, heard = planted()
     y = (heard > 0).astype(int)
     hole = x.copy()
-    hole[3, 0] = np.nan
+    hole[3, 0] = np.inf
     classifier, regressor = mpssm.NodeClassifier(epochs=1), mpssm.NodeRegressor(epochs=1)
     forecaster = mpssm.Forecaster(epochs=1)
     return [
         (lambda: classifier.fit(x[:, 0], y, edges), r"expected features of shape \[N, F\]"),
-        (lambda: classifier.fit(hole, y, edges), "column 0, row 3: expected a finite number"),
+        (lambda: classifier.fit(hole, y, edges), "column 0, row 3: expected a finite number, got inf"),
+        (lambda: classifier.fit(np.full_like(x, np.nan), y, edges), "column 0: .*in some row, got none"),
+        (lambda: classifier.fit(x, heard, edges), "numbers with fractions .*NodeRegressor"),
+        (lambda: classifier.fit(x, None, edges), "the target y is None"),
         (lambda: classifier.fit(x, y[:5], edges), "expected a label or nothing for each of 240"),
         (lambda: classifier.fit(x, np.ones(NODES), edges), "expected at least two classes"),
         (lambda: classifier.fit(x, np.full(NODES, -1), edges), "two classes, got none .*-1 say"),
@@ -275,7 +307,7 @@ def bad_inputs():
         (lambda: regressor.fit(x, ["a"] * NODES, edges), "expected numbers, got text; NodeClassifier"),
         (lambda: regressor.fit(x, [None] * (NODES - 1) + [1.0], edges), "give more labels"),
         (lambda: regressor.fit(x, heard, edges).predict(np.ones((NODES, 2)), edges),
-         "expected 1 columns as in training, got 2"),
+         "X has 2 features, but NodeRegressor is expecting 1 features"),
         (lambda: forecaster.fit(np.ones((4, 3)), no_edges()), "expected at least lags"),
         (lambda: forecaster.fit(np.full((40, 3), np.nan), no_edges()), "step 0, node 0: expected"),
         (lambda: forecaster.fit(np.ones(40), no_edges()), r"expected a series of shape \[T, N\]"),
@@ -283,10 +315,10 @@ def bad_inputs():
     ]
 
 
-@pytest.mark.parametrize("number", range(21))
+@pytest.mark.parametrize("number", range(24))
 def test_errors_say_what_was_expected(number):
     cases = bad_inputs()
-    assert len(cases) == 21
+    assert len(cases) == 24
     call, words = cases[number]
     with pytest.raises(ValueError, match=words):
         call()

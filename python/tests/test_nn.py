@@ -32,15 +32,19 @@ def test_gcn_conv_is_one_hop_and_the_input():
     assert torch.allclose(y - x @ weight, conv(x, EDGES), atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("plan", ["stepwise", "doubling"])
-def test_ssg_conv_is_w_identity(plan):
-    hops, alpha = 7, 0.0
-    x = numbers(5, 3)
-    conv = pyg.SSGConv(3, 3, alpha=alpha, K=hops, bias=False).double()
-    conv.lin.weight.data = torch.eye(3, dtype=DOUBLE)
-    # SSGConv averages A x, ..., A^K x; ours adds x as well.
-    total = mpssm.recurrence(operator(), x, torch.eye(3, dtype=DOUBLE), steps=hops + 1, plan=plan)
-    assert torch.allclose((total - x) / hops, conv(x, EDGES), atol=TOLERANCE)
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+@pytest.mark.parametrize(("diagonal", "plan"), [(False, "stepwise"), (False, "doubling"),
+                                                (True, "diagonal")])
+def test_ssg_conv_is_w_identity(diagonal, plan, alpha):
+    hops = 7
+    x = numbers(5, 4)
+    conv = pyg.SSGConv(4, 4, alpha=alpha, K=hops, bias=False).double()
+    conv.lin.weight.data = torch.eye(4, dtype=DOUBLE)
+    w = torch.ones(2, dtype=torch.complex128) if diagonal else torch.eye(4, dtype=DOUBLE)
+    # SSGConv averages A x, ..., A^K x and mixes x in; ours adds x as well.
+    total = mpssm.recurrence(operator(), x, w, steps=hops + 1, plan=plan)
+    expected = conv(x, EDGES)
+    assert torch.allclose(alpha * x + (1 - alpha) * (total - x) / hops, expected, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize(("diagonal", "plan"), [(False, "stepwise"), (False, "doubling"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What torch does with operators besides calling them: opcheck, compile, export, copies, checkpoints,
-function transforms, worker processes."""
+"""What torch does with operators besides calling them: compile, export, copies, checkpoints, autocast,
+function transforms, worker processes. opcheck: test_opcheck.py."""
 
 import copy
 import io
@@ -9,82 +9,13 @@ import pickle
 import pytest
 import torch
 from graphs import DOUBLE, dense_w, diagonal_w, directed, numbers, ring
-from torch.library import opcheck
 from torch.utils.checkpoint import checkpoint
 
 import mpssm
 from mpssm import functional as F
 
-OPS = torch.ops.mpssm_engine
-
-
 def leaf(*shape, seed=0):
     return numbers(*shape, seed=seed).requires_grad_()
-
-
-def recurrence_arguments(plan, diagonal, temporal, all_outputs, with_initial):
-    gso = directed()
-    u = leaf(2, 5, 6, 4) if temporal else leaf(2, 6, 4)
-    w = torch.view_as_real(diagonal_w(4)).clone() if diagonal else dense_w(4)
-    initial = leaf(2, 6, 4, seed=9) if with_initial else None
-    return (*gso.arrays(DOUBLE), [], [], u, w.requires_grad_(), initial, 5, temporal, diagonal, all_outputs,
-            plan, 7 if with_initial else 3)
-
-
-@pytest.mark.parametrize("arguments", [
-    ("stepwise", False, False, False, False), ("stepwise", False, True, True, True),
-    ("doubling", False, False, False, True), ("diagonal", True, False, False, False),
-    ("diagonal", True, True, True, True), ("auto", True, False, False, False),
-])
-def test_opcheck_of_the_recurrence(arguments):
-    opcheck(OPS.recurrence.default, recurrence_arguments(*arguments))
-
-
-def test_opcheck_of_the_others():
-    gso = directed()
-    x = leaf(6, 4)
-    opcheck(OPS.spmm.default, (*gso.arrays(DOUBLE), x, False))
-    opcheck(OPS.spmm.default, (*gso.arrays(DOUBLE), x, True))
-    opcheck(OPS.linear.default, (x, leaf(3, 4), leaf(3), True))
-    opcheck(OPS.linear.default, (x, leaf(4, 3), None, False))
-    opcheck(OPS.layer_norm.default, (x, leaf(4), leaf(4), 1e-5))
-    opcheck(OPS.gelu.default, (x.detach().float().requires_grad_(),))
-    opcheck(OPS.dropout.default, (x, torch.tensor([5]), 0.4))
-    opcheck(OPS.pool.default, (torch.tensor([0, 2, 2, 6]), x, 3))
-
-
-@pytest.mark.parametrize("with_all", [False, True])
-def test_opcheck_around_a_recurrence(with_all):
-    x, w1, b1, w2, b2 = leaf(2, 6, 4), leaf(5, 4), leaf(5), leaf(3, 5), leaf(3)
-    scale, shift = (leaf(4), leaf(4, seed=1)) if with_all else (None, None)
-    residual, seed = (leaf(2, 6, 3), torch.tensor([7])) if with_all else (None, None)
-    opcheck(OPS.norm_linear.default, (x, scale, shift, leaf(4, 3)))
-    call = (x, scale, shift, w1, b1, w2, b2, residual, seed, seed, 0.3, 0.2, 0)
-    opcheck(OPS.feed_forward.default, (*call, True))
-    plain = [t.detach() if isinstance(t, torch.Tensor) else t for t in call]
-    opcheck(OPS.feed_forward.default, (*plain, False))
-    x, scale, shift = plain[:3]
-    opcheck(OPS.norm_linear_backward.default,
-            (numbers(2, 6, 3), x, scale, shift, numbers(4, 3), with_all))
-    opcheck(OPS.feed_forward_backward.default,
-            (numbers(2, 6, 3), x, scale, shift, plain[3], plain[5], numbers(12, 5), seed, seed, 0.3,
-             0.2, 1, with_all))
-
-
-def test_opcheck_of_the_backward_operators():
-    gso = directed()
-    x, w = numbers(6, 4), dense_w(4)
-    for call in ([numbers(6, 3), x, numbers(3, 4), True, True, True, True],
-                 [numbers(6, 3), x, numbers(4, 3), False, False, True, False]):
-        opcheck(OPS.linear_backward.default, call)
-    opcheck(OPS.layer_norm_backward.default, (x, x, numbers(4), numbers(6), numbers(6)))
-    opcheck(OPS.gelu_backward.default, (x.float(), x.float()))
-    opcheck(OPS.pool_backward.default,
-            (torch.tensor([0, 6]), x, x.mean(0, keepdim=True), numbers(1, 4), 1))
-    out, saved = OPS.recurrence(*gso.arrays(DOUBLE), [], [], x[None], w, None, 4, False, False, False,
-                                "stepwise", 3)
-    opcheck(OPS.recurrence_backward.default,
-            (*gso.arrays(DOUBLE), [], [], out, w, None, None, None, saved, 1, 4, False, False, False, False, 3))
 
 
 def small_model(gso, x, w, b, weight, scale, shift):
@@ -162,16 +93,75 @@ def test_copies_and_pickles():
         assert other.gso.row_ptr.data_ptr() != module.gso.row_ptr.data_ptr()
 
 
-def test_checkpoint_and_autocast():
-    module, x = Holder(ring()), numbers(7, 4, dtype=torch.float32).requires_grad_()
-    y = checkpoint(module, x, use_reentrant=False)
-    (one,) = torch.autograd.grad(y.sum(), x)
-    (other,) = torch.autograd.grad(module(x).sum(), x)
-    assert torch.equal(one, other)
+def model_and_input(**options):
+    torch.manual_seed(0)
+    return mpssm.nn.MPSSM(3, 8, 2, num_blocks=2, **options), numbers(7, 3, dtype=torch.float32)
+
+
+def gradients(y, model):
+    return torch.autograd.grad(y.square().sum(), list(model.parameters()))
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_checkpoint_gives_the_same_bits_with_dropout_too(use_reentrant):
+    model, x = model_and_input(dropout=0.3)
+    x, gso, results = x.requires_grad_(), ring(), []
+    for run in (lambda: model(x, gso), lambda: checkpoint(model, x, gso, use_reentrant=use_reentrant)):
+        torch.manual_seed(4)
+        y = run()
+        model.zero_grad()
+        y.square().sum().backward()
+        results.append([y, *[parameter.grad.clone() for parameter in model.parameters()]])
+    for one, other in zip(*results):
+        assert torch.equal(one, other)
+
+
+def test_autocast_leaves_ours_in_float32():
+    model, x = model_and_input()
+    expected, gso = model(x, ring()), ring()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        y = module(torch.nn.functional.linear(x, torch.eye(4)))  # bfloat16 comes in
+        y = model(torch.nn.functional.linear(x, torch.eye(3)), gso)  # bfloat16 comes in
         assert y.dtype == torch.float32
-        F.linear(x.bfloat16(), torch.eye(4)).sum().backward()
+        assert torch.allclose(y, expected, atol=0.05)
+        for call in (lambda t: F.linear(t, torch.eye(3)), lambda t: mpssm.spmm(gso, t.float()),
+                     lambda t: F.layer_norm(t, torch.ones(3), torch.zeros(3)),
+                     lambda t: F.norm_linear(t, None, None, torch.eye(3)),
+                     lambda t: F.feed_forward(t, torch.eye(3), torch.ones(3), torch.eye(3), torch.ones(3)),
+                     lambda t: mpssm.recurrence(gso, t, torch.eye(3), steps=3)):
+            half = x.bfloat16().requires_grad_()
+            assert call(half).dtype == torch.float32
+            (grad,) = torch.autograd.grad(call(half).sum(), half)
+            assert grad.dtype == torch.bfloat16 and bool(grad.isfinite().all())
+
+
+@pytest.mark.parametrize("options", [{}, {"state": "dense"}, {"dropout": 0.3}, {"norm": "batch"},
+                                     {"readout": "graph", "pooling": "sum_max_mean"},
+                                     {"temporal": True, "readout": "forecast", "skip_steps": 2}])
+def test_every_kind_of_model_compiles_whole_and_exports(options):
+    model, x = model_and_input(**options)
+    gso = ring()
+    if options.get("temporal"):
+        x = numbers(5, 7, 3, dtype=torch.float32)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    y = compiled(x, gso)
+    for grad in gradients(y, model):
+        assert bool(grad.isfinite().all())
+    model.eval()
+    torch.testing.assert_close(compiled(x, gso), model(x, gso), rtol=1e-5, atol=1e-5)
+    program = torch.export.export(model, (x, gso))
+    torch.testing.assert_close(program.module()(x, gso), model(x, gso), rtol=1e-5, atol=1e-5)
+
+
+def test_models_copy_and_pickle_between_steps():
+    model, x = model_and_input()
+    conv = mpssm.nn.MPSSMConv(3, 4, cached=True)
+    edges = torch.tensor([[0, 1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6, 0]])
+    for module, arguments in ((model, (x, ring())), (conv, (x, edges))):
+        gradients(module(*arguments), module)
+        for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+            assert torch.equal(other(*arguments), module(*arguments))
+            for one, two in zip(gradients(other(*arguments), other), gradients(module(*arguments), module)):
+                assert torch.equal(one, two)
 
 
 def test_function_transforms():
@@ -184,9 +174,51 @@ def test_function_transforms():
     expected = torch.autograd.functional.jacobian(
         lambda t: mpssm.recurrence(gso, x, t, steps=3).sum(0), w)
     assert torch.allclose(jacobian, expected)
-    many = torch.stack([x, -x, 2 * x])
-    assert torch.allclose(torch.func.vmap(lambda t: mpssm.recurrence(gso, t, w, steps=3))(many),
-                          mpssm.recurrence(gso, many, w, steps=3))
+    forward = torch.func.jacfwd(lambda t: mpssm.recurrence(gso, x, t, steps=3).sum(0))(w)
+    assert torch.allclose(forward, expected)
+
+
+COPIES = 3
+MAPPED = {
+    "spmm": lambda x: mpssm.spmm(ring(), x),
+    "recurrence, dense": lambda x: mpssm.recurrence(ring(), x, dense_w(4), steps=4),
+    "recurrence, diagonal": lambda x: mpssm.recurrence(ring(), x, diagonal_w(4), steps=4, outputs="all"),
+    "linear": lambda x: F.linear(x, numbers(5, 4), numbers(5)),
+    "layer_norm": lambda x: F.layer_norm(x, numbers(4), numbers(4, seed=1)),
+    "gelu": F.gelu,
+    "norm_linear": lambda x: F.norm_linear(x, numbers(4), numbers(4, seed=1), numbers(4, 3)),
+    "feed_forward": lambda x: F.feed_forward(x, numbers(5, 4), numbers(5), numbers(4, 5), numbers(4),
+                                             residual=x),
+    "pool": lambda x: F.pool(ring(), x, "sum_max_mean"),
+}
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_vmap_equals_one_by_one(name):
+    function, many = MAPPED[name], numbers(COPIES, 7, 4)
+    expected = torch.stack([function(x) for x in many])
+    assert torch.allclose(torch.func.vmap(function)(many), expected, atol=1e-12)
+
+    def total(x):
+        return function(x).square().sum()
+
+    each = torch.stack([torch.autograd.functional.jacobian(total, x) for x in many])
+    assert torch.allclose(torch.func.vmap(torch.func.grad(total))(many), each, atol=1e-12)
+
+
+def test_vmap_over_parameters():
+    """An ensemble: the same graph and input, several W, and several whole models."""
+    gso, x = ring(), numbers(7, 4)
+    for several in (torch.stack([dense_w(4, seed=s) for s in range(COPIES)]),
+                    torch.stack([diagonal_w(4, seed=s) for s in range(COPIES)])):
+        got = torch.func.vmap(lambda w: mpssm.recurrence(gso, x, w, steps=6))(several)
+        expected = torch.stack([mpssm.recurrence(gso, x, w, steps=6) for w in several])
+        assert torch.allclose(got, expected, atol=1e-12)
+    models = [mpssm.nn.MPSSM(4, 6, 2, num_blocks=2).double() for _ in range(COPIES)]
+    parameters, buffers = torch.func.stack_module_state(models)
+    got = torch.func.vmap(lambda p, b: torch.func.functional_call(models[0], (p, b), (x, gso)))(
+        parameters, buffers)
+    assert torch.allclose(got, torch.stack([model(x, gso) for model in models]), atol=1e-12)
 
 
 class Features(torch.utils.data.Dataset):

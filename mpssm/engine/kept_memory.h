@@ -2,7 +2,7 @@
 // Memory of tensors that waits for the next one. The C library gives blocks of 32 MiB and more back
 // to the system at once, and taking their pages anew costs a sixth to a third of a sparse product;
 // and before glibc 2.38 it cannot use the place of a freed tensor for the next aligned one of the
-// same size: a training took 1.6 times the memory of its tensors. Internal to ops/.
+// same size: a training took 1.6 times the memory of its tensors.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <deque>
 #include <mutex>
 
-namespace mpssm::ops {
+namespace mpssm::engine {
 
 /// Blocks of memory, kept when they are given back. Kept and used ones together are never more than
 /// the used ones once were, the system may have the pages of large kept ones whenever it is
@@ -54,4 +54,10 @@ class KeptMemory {
   std::int64_t takes_ = 0;
 };
 
-}  // namespace mpssm::ops
+/// Smaller tensors leave smaller holes in the C library's heap, and come and go faster there.
+inline constexpr std::size_t kLeastKept = std::size_t{1} << 18;
+
+/// The process's own, never destroyed: tensors may outlive everything.
+KeptMemory& kept_memory();
+
+}  // namespace mpssm::engine

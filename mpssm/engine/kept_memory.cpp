@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "mpssm/ops/kept_memory.h"
+#include "mpssm/engine/kept_memory.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,21 +9,20 @@
 
 #include "mpssm/engine/call_memory.h"
 
-namespace mpssm::ops {
+namespace mpssm::engine {
 
 namespace {
 
-constexpr std::size_t kLargePage = std::size_t{1} << 21;
 constexpr std::size_t kFreedWhenShort = std::size_t{1} << 25;
 
 /// Few different sizes, so that batches of about the same size can have each other's memory.
-std::size_t rounded(std::size_t bytes) {
+std::size_t rounded_bytes(std::size_t bytes) {
   const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes) / 8, 1 << 16);
   return (bytes + step - 1) / step * step;
 }
 
 /// Pages of the system's own, not of the C library's heap, where holes would be left between them.
-void* map(std::size_t bytes) {
+void* map_pages(std::size_t bytes) {
   const std::size_t spare = bytes >= kLargePage ? kLargePage : 0;
   void* const mapped =
       mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -34,7 +33,7 @@ void* map(std::size_t bytes) {
   if (aligned > begin) munmap(mapped, aligned - begin);
   munmap(reinterpret_cast<void*>(aligned + bytes), begin + spare - aligned);
   void* const memory = reinterpret_cast<void*>(aligned);
-  engine::advise_large_pages(memory, bytes);
+  advise_large_pages(memory, bytes);
   return memory;
 }
 
@@ -54,7 +53,7 @@ KeptMemory::Block KeptMemory::take(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   ++takes_;
   while (!kept_.empty() && takes_ - kept_.front().since > kPatience) release(kept_.begin());
-  Block block{nullptr, rounded(bytes)};
+  Block block{nullptr, rounded_bytes(bytes)};
   // The one that fits best, if it is not much too large.
   auto best = kept_.end();
   for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
@@ -70,7 +69,7 @@ KeptMemory::Block KeptMemory::take(std::size_t bytes) {
            totals_.used + totals_.kept + block.bytes > std::max(totals_.most_used, block.bytes)) {
       release(kept_.begin());
     }
-    block.memory = map(block.bytes);
+    block.memory = map_pages(block.bytes);
   }
   totals_.used += block.bytes;
   totals_.most_used = std::max(totals_.most_used, totals_.used);
@@ -97,4 +96,9 @@ KeptMemory::Totals KeptMemory::totals() {
   return totals_;
 }
 
-}  // namespace mpssm::ops
+KeptMemory& kept_memory() {
+  static auto* const instance = new KeptMemory;
+  return *instance;
+}
+
+}  // namespace mpssm::engine

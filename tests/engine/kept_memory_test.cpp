@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "mpssm/ops/kept_memory.h"
+#include "mpssm/engine/kept_memory.h"
 
 #include <cstdint>
 #include <cstring>
 
 #include <gtest/gtest.h>
 
-#include <ATen/ATen.h>
-
-#include "mpssm/ops/call.h"
-
-namespace mpssm::ops {
+namespace mpssm::engine {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -67,19 +63,5 @@ TEST(KeptMemory, GivesUpWhatNobodyWants) {
   EXPECT_EQ(memory.totals().kept, kMiB);
 }
 
-TEST(EmptyTensor, IsAnOrdinaryTensorOfKeptMemory) {
-  const void* memory = nullptr;
-  {
-    at::Tensor large = empty_tensor({1 << 20, 10}, at::kFloat);
-    EXPECT_TRUE(large.is_contiguous());
-    EXPECT_EQ(large.sizes(), (at::IntArrayRef{1 << 20, 10}));
-    memory = large.data_ptr();
-    large.fill_(1.0);
-    large.resize_({1 << 20, 12});  // moves to memory of torch's own
-    EXPECT_EQ(large[5][5].item<float>(), 1.0F);
-  }
-  EXPECT_EQ(empty_tensor({1 << 20, 10}, at::kFloat).data_ptr(), memory);
-}
-
 }  // namespace
-}  // namespace mpssm::ops
+}  // namespace mpssm::engine
