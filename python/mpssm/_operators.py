@@ -80,13 +80,16 @@ def define(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any],
 
     def setup_traced(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.blank = _blank(inputs)
+        # Results that are kept for the gradient alone have none: no zeros are made up for them.
+        ctx.set_materialize_grads(False)
         setup(ctx, inputs, output)
 
     def backward_traced(ctx: Any, *grads: Any) -> Any:
         needs = tuple(ctx.needs_input_grad[place] for place in differentiable)
         result = list(ctx.blank)
-        for place, grad in zip(differentiable, backward(ctx, needs, *grads)):
-            result[place] = grad
+        if grads[0] is not None:
+            for place, grad in zip(differentiable, backward(ctx, needs, *grads)):
+                result[place] = grad
         return tuple(result)
 
     torch.library.register_autograd(qualified, backward_traced, setup_context=setup_traced,
@@ -96,10 +99,13 @@ def define(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any],
     # cannot have a gradient come as one.
     def forward(ctx: Any, args: Tuple[Any, ...], *_: Any) -> Any:
         output = kernel(*args)
+        ctx.set_materialize_grads(False)
         setup(ctx, args, output)
         return output
 
     def backward_eager(ctx: Any, *grads: Any) -> Any:
+        if grads[0] is None:
+            return (None,) * (1 + len(differentiable))
         return (None, *backward(ctx, ctx.needs_input_grad[1:], *grads))
 
     function: Any = type(name, (torch.autograd.Function,), {
