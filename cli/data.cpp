@@ -16,6 +16,7 @@
 #include "mpssm/data/registry.h"
 #include "mpssm/io/file.h"
 #include "mpssm/io/json_text.h"
+#include "mpssm/io/npz.h"
 
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -141,12 +142,12 @@ int info(const Options& options) {
 
 /// make and import: whatever load() can read, written as one npz.
 int write(const Options& options) {
+  io::check_replaceable(options.out, io::kNpzMark);
   const data::Dataset dataset = data::load(options.name, load_options(options));
   if (std::holds_alternative<data::SeriesData>(dataset.content)) {
     throw base::Error(options.name + ": a series is used as it is, there is nothing to import");
   }
   for (const std::string& note : dataset.notes) say("note: " + note);
-  io::check_replaceable(options.out, "PK", "a dataset (.npz)");
   data::save_npz(options.out, dataset);
   say("wrote " + options.out);
   return 0;

@@ -53,8 +53,8 @@ int run(const Options& options) {
     bool is_first = true;
     produce([&](std::string_view piece) {
       if (std::exchange(is_first, false)) {
-        io::check_replaceable(options.out, piece.substr(0, piece.find('\n') + 1),
-                              "predictions of this model");
+        io::check_replaceable(options.out, {.bytes = piece.substr(0, piece.find('\n') + 1),
+                                            .kind = "predictions of this model"});
       }
       sink(piece);
     });

@@ -131,6 +131,7 @@ int run_timing(const Options& options) {
   fs::create_directories(results, error);
   if (error) throw base::Error(results.string(), "cannot create: " + error.message());
   const bool is_runtime = options.experiment == "runtime";
+  study::check_timing_files(results);
   const study::TimingOptions timing{
       .quick = options.quick, .on_done = [&](std::int64_t size) {
         say(is_runtime ? fmt::format("depth {}: done", size) : fmt::format("{} hops: done", size));
@@ -163,6 +164,7 @@ int run(const Options& options) {
     return 0;
   }
   if (!options.page.empty()) {
+    io::check_replaceable(options.page, study::kPageMark);
     io::write_file(options.page, study::results_page(study::read_all_results(options.results),
                                                      study::read_runtime(options.results),
                                                      study::read_figure(options.results)));

@@ -118,7 +118,6 @@ template <typename Answer>
 int give(const SensitivityOptions& options, const data::BareGraph& graph, const Answer& answer,
          PictureKind picture) {
   if (!options.plot.empty()) {
-    io::check_replaceable(options.plot, "<svg", "a picture (.svg)");
     io::write_file(options.plot, report::to_svg(graph, answer, picture));
     say("wrote " + options.plot);
   }
@@ -268,6 +267,7 @@ int run(const CLI::App& verb, const SensitivityOptions& options) {
   const bool of_run = !path.empty() && (path.filename() == "model.safetensors" ||
                                         is_regular_file(path / "config.toml", ignored));
   check_options(verb, options, of_run);
+  if (!options.plot.empty()) io::check_replaceable(options.plot, report::kPictureMark);
   ops::set_process_threads(options.threads);
   return of_run ? answer_about_run(options) : answer_about_graph(options);
 }

@@ -80,6 +80,8 @@ int train_many(const Options& options, const train::Config& config, const fs::pa
       options.seeds.empty() ? std::vector{config.seed} : parse_list("--seeds", options.seeds);
   const auto splits = options.splits.empty() ? std::vector{config.data.split}
                                              : parse_list("--splits", options.splits);
+  io::check_replaceable(folder / "summary.json",
+                        {.bytes = "{\n  \"run\":", .kind = "a summary of runs"});
   std::vector<std::vector<std::string>> rows = {{"split", "seed", "best step", "val", "test"}};
   std::vector<double> values;
   nlohmann::ordered_json runs = nlohmann::ordered_json::array();

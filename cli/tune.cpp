@@ -47,6 +47,8 @@ Examples:
 The trial with the best mean on validation wins; only then is its test result shown. The same
 command with the same --out goes on where it was stopped.)";
 
+constexpr const char* kTrialsHeader = "settings,val_mean,val_std,runs\n";
+
 struct Trial {
   std::vector<std::string> settings;
   std::vector<double> val;
@@ -104,6 +106,8 @@ int run(const Options& options) {
     trials.push_back({std::move(settings), {}, {}, {}});
   }
   const fs::path folder = options.out;
+  io::check_replaceable(folder / "trials.csv",
+                        {.bytes = kTrialsHeader, .kind = "a table of trials"});
   std::string metric;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     Trial& trial = trials[i];
@@ -126,7 +130,7 @@ int run(const Options& options) {
     return higher ? a.mean() > b.mean() : a.mean() < b.mean();
   });
   std::vector<std::vector<std::string>> rows = {{"settings", "val " + metric, "std", "runs"}};
-  std::string csv = "settings,val_mean,val_std,runs\n";
+  std::string csv = kTrialsHeader;
   for (const Trial& trial : trials) {
     const task::Summary val = task::summarise(trial.val);
     rows.push_back({joined(trial.settings), fmt::format("{:.4f}", val.mean),

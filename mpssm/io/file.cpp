@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <limits>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -225,22 +226,19 @@ std::string FileBytes::read(std::uint64_t offset, std::uint64_t count) const {
   return bytes;
 }
 
-void check_replaceable(const fs::path& path, std::string_view start, std::string_view kind) {
+void check_replaceable(const fs::path& path, const FileMark& mark) {
   std::error_code error;
   if (!fs::exists(path, error)) return;
-  const RegularFile file(path);
-  std::string found(start.size(), '\0');
-  std::size_t done = 0;
-  while (done < found.size()) {
-    const std::size_t count = file.read(found.data() + done, found.size() - done);
-    if (count == 0) break;
-    done += count;
+  const FileBytes file(path, std::numeric_limits<std::int64_t>::max());
+  if (file.size() == 0) return;
+  const std::size_t size = mark.bytes.size();
+  if (file.size() >= size && file.read(mark.at_end ? file.size() - size : 0, size) == mark.bytes) {
+    return;
   }
-  if (done == 0 || std::string_view(found).substr(0, done) == start) return;
   throw Error(
       path,
       fmt::format("is there already and does not hold {}; choose another name, or remove it first",
-                  kind));
+                  mark.kind));
 }
 
 void read_pieces(const fs::path& path, const Sink& take) {

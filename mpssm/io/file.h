@@ -47,11 +47,16 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 using Sink = std::function<void(std::string_view)>;
 void write_file(const std::filesystem::path& path, const std::function<void(const Sink&)>& produce);
 
-/// Before a file that a user named is written: throws base::Error if `path` is there already and
-/// does not begin with `start`, what files of its kind begin with. A typing error must not cost a
-/// table. `kind` is for the message: "predictions of this model".
-void check_replaceable(const std::filesystem::path& path, std::string_view start,
-                       std::string_view kind);
+/// How the files of one kind that we write are told from all others: by their first or last bytes.
+struct FileMark {
+  std::string_view bytes;
+  std::string_view kind;  ///< for the message: "predictions of this model"
+  bool at_end = false;
+};
+
+/// Before a file that a user named is written: throws base::Error if `path` is there already, holds
+/// something and does not carry the mark. A typing error must not cost a table.
+void check_replaceable(const std::filesystem::path& path, const FileMark& mark);
 
 /// Hands a file to `take` piece by piece, without ever holding the whole of it.
 void read_pieces(const std::filesystem::path& path, const Sink& take);

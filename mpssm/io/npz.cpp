@@ -464,7 +464,7 @@ void write_npz(const std::filesystem::path& path, const std::map<std::string, Ar
           header, {reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size()}};
       sink(zip.add(place_of(path, name), name + std::string(kSuffix), pieces));
     }
-    sink(zip.finish());
+    sink(zip.finish(kNpzMark.bytes));
   });
 }
 

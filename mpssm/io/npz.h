@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "mpssm/io/file.h"
+
 namespace mpssm::io {
 
 enum class DType {
@@ -116,6 +118,10 @@ class Npz {
 
   std::shared_ptr<Data> data_;
 };
+
+/// What write_npz() leaves as the comment of the archive.
+inline constexpr FileMark kNpzMark = {
+    .bytes = "written by mpssm", .kind = "arrays written by mpssm", .at_end = true};
 
 /// Deflated, arrays in name order, dates fixed: the same arrays give the same bytes. Atomic. Each
 /// array and the whole file stay below 4 GiB (base::Error); an array whose bytes do not fit its

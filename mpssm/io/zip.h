@@ -73,7 +73,8 @@ class ZipWriter {
   /// plain zip: 4 GiB for entry and archive, 65534 entries, names of 65535 bytes.
   std::string add(const std::string& where, const std::string& name,
                   std::span<const std::string_view> pieces);
-  std::string finish() const;
+  /// The directory, with a comment on the whole archive (less than 64 KiB).
+  std::string finish(std::string_view comment = {}) const;
 
  private:
   std::string directory_;

@@ -115,7 +115,7 @@ std::string ZipWriter::add(const std::string& where, const std::string& name,
   return bytes;
 }
 
-std::string ZipWriter::finish() const {
+std::string ZipWriter::finish(std::string_view comment) const {
   std::string end = directory_;
   append(end, kEndSignature);
   append(end, std::uint32_t{0});  // one disk
@@ -123,7 +123,8 @@ std::string ZipWriter::finish() const {
   append(end, count_);
   append(end, static_cast<std::uint32_t>(directory_.size()));
   append(end, static_cast<std::uint32_t>(written_));
-  append(end, std::uint16_t{0});  // no comment
+  append(end, static_cast<std::uint16_t>(comment.size()));
+  end += comment;
   return end;
 }
 

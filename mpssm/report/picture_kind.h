@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The pictures that an answer can have.
+// The pictures that an answer can have, and how files of ours are known.
 #pragma once
 
 #include <stdexcept>
 #include <string>
 
+#include "mpssm/io/file.h"
+
 namespace mpssm::report {
+
+/// Every picture that we write begins so.
+inline constexpr io::FileMark kPictureMark = {.bytes = "<svg data-by=\"mpssm\"",
+                                              .kind = "a picture by mpssm"};
 
 enum class PictureKind {
   kCurve,  ///< over tau, or over hops

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mpssm/base/utf8.h"
+#include "mpssm/report/picture_kind.h"
 
 namespace mpssm::report::svg {
 namespace {
@@ -97,11 +98,11 @@ std::string rectangle(double x, double y, double width, double height, std::stri
 // Attributes rather than a style sheet, which would leak into a page that holds the picture.
 std::string opening(double width, double height, std::string_view title) {
   return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" "
+      "{} xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" "
       "font-family=\"system-ui,Helvetica,Arial,sans-serif\" font-size=\"14\" fill=\"#3b4048\">\n"
       "<title>{}</title>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-      number(width), number(height), escaped(title));
+      kPictureMark.bytes, number(width), number(height), escaped(title));
 }
 
 std::string heading(double x, double width, std::string_view title) {

@@ -267,11 +267,8 @@ Experiment reopen(const fs::path& run, const ReopenOptions& how) {
 
 std::optional<DataPins> read_pins(const fs::path& folder) {
   const fs::path path = pins_path(folder);
-  if (fs::exists(path)) return pins_from_json(io::read_file(path), path.string());
-  if (!fs::exists(folder / "state.safetensors")) return std::nullopt;
-  throw Error(folder.string() +
-              ": has no data.json (mpssm 0.2.0 and older did not write it): "
-              "cannot tell whether its data have changed; start anew");
+  if (!fs::exists(path)) return std::nullopt;
+  return pins_from_json(io::read_file(path), path.string());
 }
 
 task::Metrics evaluate(const Experiment& experiment, data::Part part) {

@@ -78,7 +78,7 @@ RunFolder::RunFolder(const fs::path& folder, bool resume) : folder_(folder) {
   }
   try {
     lock();
-    if (!resume) check_nothing_to_lose();
+    check_nothing_to_lose(resume);
   } catch (...) {
     release();
     throw;
@@ -135,7 +135,8 @@ void RunFolder::lock() {
   }
 }
 
-void RunFolder::check_nothing_to_lose() const {
+void RunFolder::check_nothing_to_lose(bool resume) const {
+  if (resume && fs::exists(pins_path(folder_))) return;  // whoever goes on reads it first
   const bool is_ours = is_written_by_run(folder_);
   for (const char* name : {"state.safetensors", "record.json"}) {
     if (is_ours && fs::exists(folder_ / name)) {

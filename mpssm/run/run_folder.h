@@ -14,8 +14,8 @@ namespace mpssm::run {
 class RunFolder {
  public:
   /// Makes the folder if it is not there. Throws base::Error, having changed nothing, if another
-  /// process holds it (which one, since when), or unless `resume`, if it holds a run or files of
-  /// somebody else under the names that a run would write.
+  /// process holds it (which one, since when), if it holds files of somebody else under the names
+  /// that a run would write, or, unless `resume`, a run.
   RunFolder(const std::filesystem::path& folder, bool resume);
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
@@ -27,7 +27,7 @@ class RunFolder {
  private:
   void lock();
   void release() noexcept;
-  void check_nothing_to_lose() const;
+  void check_nothing_to_lose(bool resume) const;
   void remove_leftovers() const;
 
   std::filesystem::path folder_;

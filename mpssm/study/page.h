@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "mpssm/io/file.h"
 #include "mpssm/study/results.h"
 #include "mpssm/study/rows.h"
 #include "mpssm/study/timing.h"
@@ -20,6 +21,10 @@ std::string list_table(const AllResults& results, const std::filesystem::path& d
 std::string experiment_table(const Experiment& experiment, const std::vector<RowResult>& results);
 /// The same of a quick look: no comparison, the data are others.
 std::string quick_table(const Experiment& experiment, const std::vector<RowResult>& results);
+
+/// How that page begins.
+inline constexpr io::FileMark kPageMark = {
+    .bytes = "# Results\n\nWritten by `mpssm reproduce --page", .kind = "a page of results"};
 
 /// The whole page docs/results.md.
 std::string results_page(const AllResults& results, const std::optional<RuntimeTable>& runtime,

@@ -51,6 +51,10 @@ struct TimingOptions {
 RuntimeTable measure_runtime(const TimingOptions& options);
 FigureTable measure_figure(const TimingOptions& options);
 
+/// Before they are measured: throws base::Error if a file of these names is there and is not what
+/// we write.
+void check_timing_files(const std::filesystem::path& results);
+
 /// Into a folder of results; the figure as a picture, too (figure.svg).
 void write_runtime(const std::filesystem::path& results, const RuntimeTable& table);
 void write_figure(const std::filesystem::path& results, const FigureTable& table);

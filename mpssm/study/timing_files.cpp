@@ -8,6 +8,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/io/file.h"
 #include "mpssm/report/curve_picture.h"
+#include "mpssm/report/picture_kind.h"
 #include "mpssm/study/timing.h"
 
 namespace mpssm::study {
@@ -65,6 +66,12 @@ std::string figure_svg(const FigureTable& table) {
 }
 
 }  // namespace
+
+void check_timing_files(const std::filesystem::path& results) {
+  read_runtime(results);
+  read_figure(results);
+  io::check_replaceable(results / "figure.svg", report::kPictureMark);
+}
 
 void write_runtime(const std::filesystem::path& results, const RuntimeTable& table) {
   ordered_json rows = ordered_json::array();

@@ -62,7 +62,8 @@ class NothingOfOthers(RunFolder):
     def test_train_does_not_write_over_the_files_of_others(self):
         for name in ("config.toml", "predictions.csv", "record.json", "data.json", "model.safetensors"):
             self.write(f"theirs-{name}/{name}", "precious")
-            self.refuse(["train", "board:6x6", "--quiet", "--out", f"theirs-{name}", *TINY], name, "--out")
+            for more in ([], ["--resume"]):
+                self.refuse(["train", "board:6x6", "--quiet", "--out", f"theirs-{name}", *TINY, *more], name)
 
     def test_a_run_that_never_got_to_a_checkpoint_may_be_started_again(self):
         process = program.start(["train", "board:6x6", "--quiet", "--out", "run", *LONG, "--set",
@@ -80,8 +81,41 @@ class NothingOfOthers(RunFolder):
         self.refuse(["predict", "run", "--out", "run/config.toml"], "config.toml", "already")
         self.succeed("predict", "run", "--out", "p.csv")
         self.succeed("predict", "run", "--out", "p.csv")
-        self.refuse(["sensitivity", "run", "--target", "a", "--plot", "own/nodes.csv"], "own/nodes.csv", "already")
-        self.refuse(["data", "make", "board:6x6", "--out", "own/edges.csv"], "own/edges.csv", "already")
+
+    def refuse_to_replace(self, path, *args):
+        self.refuse(args, path, "is there already", "choose another name, or remove it first")
+
+    def test_a_picture_replaces_pictures_of_ours_and_nothing_else(self):
+        draw = ["sensitivity", "--make", "ring:6", "--source", "0", "--target", "3", "--tau", "1:3", "--plot"]
+        for name, content in (("table.csv", "a,b\n"), ("theirs.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>")):
+            self.write(name, content)
+            self.refuse_to_replace(name, *draw, name)
+        self.succeed(*draw, "ours.svg")
+        self.succeed(*draw, "ours.svg")
+
+    def test_arrays_replace_arrays_of_ours_and_nothing_else(self):
+        program.write_npz(self.folder / "theirs.npz", program.graph_arrays())
+        self.write("edges.csv", program.EDGES)
+        for name in ("theirs.npz", "edges.csv"):
+            self.refuse_to_replace(name, "data", "make", "board:6x6", "--out", name)
+        self.refuse_to_replace("theirs.npz", "data", "import", "theirs.npz", "--out", "theirs.npz")
+        self.succeed("data", "import", "theirs.npz", "--out", "ours.npz")
+        self.succeed("data", "make", "board:6x6", "--out", "ours.npz")
+        self.assertIn("36", self.succeed("data", "info", "ours.npz").out)
+
+    def test_what_many_runs_write_together_is_looked_at_before_the_first(self):
+        self.write("many/summary.json", '{"mine": 1}')
+        self.refuse_to_replace("many/summary.json", "train", "board:6x6", "--seeds", "0-1", "--out", "many", *TINY)
+        self.write("search/trials.csv", "mine\n1\n")
+        self.refuse_to_replace("search/trials.csv", "tune", "board:6x6", "--grid", "model.hops=1,2", "--out", "search",
+                               *TINY)
+        self.write("page.md", "# Mine\n")
+        self.refuse_to_replace("page.md", "reproduce", "--page", "page.md", "--results", "none")
+        self.write("out/quick/results/figure.svg", "<svg/>")
+        self.refuse_to_replace("figure.svg", "reproduce", "figure", "--quick", "--out", "out")
+        for name in ("runtime", "figure"):
+            self.write(f"{name}/quick/results/{name}.json", '{"nodes": [], "links": []}')
+            self.refuse(["reproduce", name, "--quick", "--out", name], f"{name}.json", "not a measurement")
 
     def test_a_failed_start_leaves_no_folder(self):
         self.refuse(["train", "board:6x6", "--quiet", "--out", "out", "--memory-limit", "1"], "MiB")

@@ -172,6 +172,27 @@ TEST(WriteFile, RefusesFoldersAndPipes) {
               HasSubstr("got a device, pipe"));
 }
 
+TEST(CheckReplaceable, TakesFilesThatCarryTheMarkAndEmptyOnes) {
+  const Scratch scratch;
+  const FileMark start{.bytes = "ours", .kind = "a thing of ours"};
+  const FileMark end{.bytes = "ours", .kind = "a thing of ours", .at_end = true};
+  const auto refusal = [&](const std::string& content, const FileMark& mark) {
+    const fs::path path = scratch.put("x", content);
+    return message_of([&] { check_replaceable(path, mark); });
+  };
+  EXPECT_NO_THROW(check_replaceable(scratch / "missing", start));
+  for (const char* content : {"", "ours", "ours and more"}) {
+    EXPECT_NO_THROW(check_replaceable(scratch.put("x", content), start)) << content;
+  }
+  EXPECT_NO_THROW(check_replaceable(scratch.put("x", "it is ours"), end));
+  EXPECT_EQ(refusal("our", start), (scratch / "x").string() +
+                                       ": is there already and does not hold a thing of ours; "
+                                       "choose another name, or remove it first");
+  EXPECT_THAT(refusal("it is ours", start), HasSubstr("is there already"));
+  EXPECT_THAT(refusal("ours and more", end), HasSubstr("is there already"));
+  EXPECT_THAT(refusal("o", end), HasSubstr("is there already"));
+}
+
 TEST(Sha256OfFile, IsThatOfItsContent) {
   const Scratch scratch;
   for (const std::size_t size : {0, 1, 63, 64, 65, 1 << 20, (1 << 20) + 7}) {
