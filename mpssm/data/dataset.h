@@ -78,7 +78,8 @@ struct GraphsData {
   std::vector<std::int32_t> edge_src = {};
   std::vector<std::int32_t> edge_dst = {};
   Matrix features = {};  ///< [nodes, F]; empty if the features are categories
-  /// [nodes, vocabulary.size()], row-major: category of each column, below vocabulary[column].
+  /// [nodes, vocabulary.size()], row-major: category of each column, below vocabulary[column]; in
+  /// new data for a trained model perhaps beyond it: none that the model knows.
   std::vector<std::uint8_t> codes = {};
   std::vector<std::int32_t> vocabulary = {};
   Matrix target = {};  ///< [G, K], or [nodes, 1] for kNodeRegression; raw labels

@@ -31,6 +31,8 @@ struct LoadOptions {
   /// absent (NaN and kNone).
   const std::vector<Column>* columns = nullptr;
   const std::vector<std::string>* class_names = nullptr;
+  /// With `columns`: the codes that each column of the training graphs could hold.
+  const std::vector<std::int32_t>* vocabulary = nullptr;
   /// With `class_names`: a label of another class is no error but no label.
   bool skip_new_classes = false;
   std::int64_t num_targets = 1;  ///< with `columns`: numbers per graph or node, if not in the file

@@ -146,7 +146,25 @@ std::vector<std::int32_t> choose_vocabulary(const io::Npz& npz, const PackedLayo
   return vocabulary;
 }
 
-void read_codes(const io::Npz& npz, const PackedLayout& layout, GraphsData& data) {
+// Codes that training has not seen stay as they are: a model has no column for them.
+void note_unknown_codes(const io::Npz& npz, const GraphsData& data,
+                        std::vector<std::string>& notes) {
+  const std::size_t columns = data.vocabulary.size();
+  for (std::size_t c = 0; c < columns; ++c) {
+    std::int64_t cells = 0;
+    for (std::size_t i = c; i < data.codes.size(); i += columns) {
+      cells += data.codes[i] >= data.vocabulary[c] ? 1 : 0;
+    }
+    if (cells == 0) continue;
+    notes.push_back(
+        fmt::format("{}: column {}: {} code(s) of {} and more, which training has not seen: read "
+                    "as \"other\"",
+                    array_of(npz, "atom_feat"), c, cells, data.vocabulary[c]));
+  }
+}
+
+void read_codes(const io::Npz& npz, const PackedLayout& layout, const LoadOptions& options,
+                GraphsData& data, std::vector<std::string>& notes) {
   const io::Array array = npz.read("atom_feat");
   const std::int64_t num_nodes = data.node_ptr.back();
   if (array.dtype != io::DType::kUInt8 || array.shape.size() != 2 || array.shape[0] != num_nodes ||
@@ -161,7 +179,17 @@ void read_codes(const io::Npz& npz, const PackedLayout& layout, GraphsData& data
   data.codes.resize(array.bytes.size());
   std::memcpy(data.codes.data(), array.bytes.data(), array.bytes.size());
   const auto columns = static_cast<std::size_t>(array.shape[1]);
-  data.vocabulary = choose_vocabulary(npz, layout, largest_codes(data.codes, columns));
+  if (options.vocabulary != nullptr) {
+    data.vocabulary = *options.vocabulary;
+    if (data.vocabulary.size() != columns) {
+      throw base::Error(array_of(npz, "atom_feat"),
+                        fmt::format("expected the {} columns of the training graphs, got {}",
+                                    data.vocabulary.size(), columns));
+    }
+    note_unknown_codes(npz, data, notes);
+  } else {
+    data.vocabulary = choose_vocabulary(npz, layout, largest_codes(data.codes, columns));
+  }
   // One row of an embedding for each code.
   constexpr std::uint64_t kBytesPerCode = 256;
   const auto num_codes =
@@ -169,8 +197,13 @@ void read_codes(const io::Npz& npz, const PackedLayout& layout, GraphsData& data
   npz.count_memory("atom_feat", kBytesPerCode * num_codes);
 }
 
-void read_features(const io::Npz& npz, const PackedLayout& layout, GraphsData& data) {
-  if (npz.has("atom_feat")) return read_codes(npz, layout, data);
+void read_features(const io::Npz& npz, const PackedLayout& layout, const LoadOptions& options,
+                   GraphsData& data, std::vector<std::string>& notes) {
+  if (options.vocabulary != nullptr && !npz.has("atom_feat")) {
+    throw base::Error(shown(npz.path()) +
+                      ": expected codes in an array 'atom_feat' as in training, got none");
+  }
+  if (npz.has("atom_feat")) return read_codes(npz, layout, options, data, notes);
   if (!npz.has("node_features")) {
     throw base::Error(shown(npz.path()) +
                       ": expected an array 'node_features' or 'atom_feat', got neither");
@@ -334,7 +367,7 @@ Dataset read_packed_npz(const io::Npz& npz, const PackedLayout& layout,
   Dataset dataset{.source = shown(npz.path())};
   GraphsData data;
   read_graphs(npz, data);
-  read_features(npz, layout, data);
+  read_features(npz, layout, options, data, dataset.notes);
   count_graph(npz, "node_ptr", data.node_ptr.back(), data.edge_ptr.back());
   dataset.task = read_targets(npz, layout, options, data);
   dataset.metric = read_metric(npz, dataset.task);

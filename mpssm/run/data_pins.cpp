@@ -109,6 +109,7 @@ std::string to_json(const DataPins& pins) {
       {"files", files},
       {"columns", columns},
       {"class_names", pins.learned.class_names},
+      {"vocabulary", pins.learned.vocabulary},
       {"label_scale", pins.learned.label_scale},
       {"mean", pins.learned.mean},
       {"scale", pins.learned.scale},
@@ -133,6 +134,7 @@ DataPins pins_from_json(const std::string& text, const std::string& origin) {
                                       column.at("categories").get<std::vector<std::string>>()});
     }
     json.at("class_names").get_to(pins.learned.class_names);
+    if (json.contains("vocabulary")) json.at("vocabulary").get_to(pins.learned.vocabulary);
     json.at("label_scale").get_to(pins.learned.label_scale);
     json.at("mean").get_to(pins.learned.mean);
     json.at("scale").get_to(pins.learned.scale);
@@ -144,7 +146,11 @@ DataPins pins_from_json(const std::string& text, const std::string& origin) {
   }
   const bool are_parts = std::all_of(pins.parts.begin(), pins.parts.end(),
                                      [](char c) { return c >= '0' && c <= '3'; });
-  if (!are_parts) throw unreadable;
+  const auto& vocabulary = pins.learned.vocabulary;
+  const bool are_sizes = std::all_of(vocabulary.begin(), vocabulary.end(), [](std::int32_t size) {
+    return size >= 1 && size <= 256;  // of codes of one byte
+  });
+  if (!are_parts || !are_sizes) throw unreadable;
   return pins;
 }
 

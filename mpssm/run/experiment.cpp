@@ -115,6 +115,7 @@ data::Dataset load_pinned(const DataPins& pins, const train::Config& config,
   data::LoadOptions options = how;
   if (!pins.learned.columns.empty()) options.columns = &pins.learned.columns;
   if (!pins.learned.class_names.empty()) options.class_names = &pins.learned.class_names;
+  if (!pins.learned.vocabulary.empty()) options.vocabulary = &pins.learned.vocabulary;
   data::Dataset dataset = data::load(config.data.name, options);
   apply_pins(pins, config.data.split, dataset);
   return dataset;
@@ -228,6 +229,7 @@ Experiment reopen(const fs::path& run, const ReopenOptions& how) {
   if (is_new) {
     options.columns = &learned.columns;
     options.class_names = &learned.class_names;
+    if (!learned.vocabulary.empty()) options.vocabulary = &learned.vocabulary;
     options.skip_new_classes = how.skip_new_classes;
     options.task = task;
     options.num_targets = outputs_of(file.weights);

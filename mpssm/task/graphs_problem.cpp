@@ -166,7 +166,9 @@ class GraphsProblem final : public Problem {
     }
   }
 
-  Preprocessing preprocessing() const override { return {.label_scale = scale_}; }
+  Preprocessing preprocessing() const override {
+    return {.vocabulary = data_.vocabulary, .label_scale = scale_};
+  }
 
  private:
   bool is_node_level() const { return task_ == data::Task::kNodeRegression; }
@@ -179,7 +181,7 @@ class GraphsProblem final : public Problem {
   }
 
   /// [nodes, in]; categories become one column per value, so that the encoder's rows are their
-  /// embeddings.
+  /// embeddings; a code that training has not seen is none of them.
   torch::Tensor inputs(Samples graphs) const {
     const std::int64_t nodes = count_nodes(graphs);
     if (data_.codes.empty()) return rows_of(data_.features, graphs, data_.node_ptr, nodes);
@@ -189,7 +191,8 @@ class GraphsProblem final : public Problem {
     for (const std::int64_t g : graphs) {
       for (std::int64_t i = data_.node_ptr[g]; i < data_.node_ptr[g + 1]; ++i, row += num_codes_) {
         for (std::int64_t c = 0; c < columns; ++c) {
-          row[first_code_[c] + data_.codes[i * columns + c]] = 1.0F;
+          const std::uint8_t code = data_.codes[i * columns + c];
+          if (code < data_.vocabulary[c]) row[first_code_[c] + code] = 1.0F;
         }
       }
     }

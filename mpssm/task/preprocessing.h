@@ -2,6 +2,7 @@
 // What a model has to know of the data it was trained on.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace mpssm::task {
 struct Preprocessing {
   std::vector<data::Column> columns = {};
   std::vector<std::string> class_names = {};
+  std::vector<std::int32_t> vocabulary = {};  ///< packed graphs: codes that each column may hold
   double label_scale = 1.0;
   double mean = 0.0;   ///< series: of the training inputs; node regression: of the labels
   double scale = 1.0;  ///< their standard deviation

@@ -165,6 +165,62 @@ class NewData(Pinned):
         program.write_npz(self.folder / name, arrays)
 
 
+class PackedCodes(refusal.BadInput):
+    """Graphs whose nodes have codes: how many each column may hold is learned, too."""
+
+    GRAPHS, NODES = 12, 4
+
+    def arrays(self, first, second):
+        """Codes of graph 0 as given, those of the others 0 and 1."""
+        nodes = self.GRAPHS * self.NODES
+        codes = [code for i in range(nodes) for code in ((first[i], second[i]) if i < self.NODES else (i % 2, i // 2 % 2))]
+        return {"node_ptr": program.npy("<i8", (self.GRAPHS + 1,), [self.NODES * g for g in range(self.GRAPHS + 1)]),
+                "edge_ptr": program.npy("<i8", (self.GRAPHS + 1,), [2 * g for g in range(self.GRAPHS + 1)]),
+                "edge_src": program.npy("<i4", (2 * self.GRAPHS,), [0, 1] * self.GRAPHS),
+                "edge_dst": program.npy("<i4", (2 * self.GRAPHS,), [1, 0] * self.GRAPHS),
+                "atom_feat": program.npy("|u1", (nodes, 2), codes),
+                "labels": program.npy("<f4", (self.GRAPHS, 1), [g % 3 + 0.5 for g in range(self.GRAPHS)])}
+
+    def predictions(self, *args):
+        return [float(row["predicted_labels0"] if "predicted_labels0" in row else row["predicted_labels"])
+                for row in csv.DictReader(io.StringIO(self.succeed("predict", "run", *args).out))]
+
+    def setUp(self):
+        super().setUp()
+        program.write_npz(self.folder / "g.npz", self.arrays((0, 1, 2, 0), (0, 1, 0, 1)))
+        self.succeed("train", "g.npz", "--quiet", "--out", "run", *TINY)
+
+    def test_new_graphs_are_read_with_the_learned_columns(self):
+        before = self.predictions()
+        # As many codes in all, but one fewer in the first column and one more in the second.
+        program.write_npz(self.folder / "new.npz", self.arrays((0, 1, 0, 1), (0, 1, 2, 0)))
+        after = self.predictions("--data", "new.npz")
+        for old, new in zip(before[1:], after[1:]):
+            self.assertAlmostEqual(old, new, 5)
+        note = self.succeed("predict", "run", "--data", "new.npz").err
+        self.assertIn("column 1: 1 code(s) of 2 and more", note)
+        self.assertIn('"other"', note)
+
+    def test_graphs_of_another_kind_are_refused(self):
+        arrays = self.arrays((0, 1, 2, 0), (0, 1, 0, 1))
+        nodes = self.GRAPHS * self.NODES
+        arrays["atom_feat"] = program.npy("|u1", (nodes, 1), [i % 2 for i in range(nodes)])
+        program.write_npz(self.folder / "new.npz", arrays)
+        self.refuse(["predict", "run", "--data", "new.npz"], "expected the 2 columns", "got 1")
+        del arrays["atom_feat"]
+        arrays["node_features"] = program.npy("<f4", (nodes, 5), [0.5] * (5 * nodes))
+        program.write_npz(self.folder / "new.npz", arrays)
+        self.refuse(["predict", "run", "--data", "new.npz"], "atom_feat", "as in training")
+
+    def test_a_hostile_vocabulary(self):
+        header, data = program.read_safetensors(self.folder / "run" / "model.safetensors")
+        for vocabulary in ([3, -1], [3, 2 ** 31 - 1], [0, 5]):
+            kept = {**json.loads(header["__metadata__"]["data"]), "vocabulary": vocabulary}
+            changed = {**header, "__metadata__": {**header["__metadata__"], "data": json.dumps(kept)}}
+            program.write_safetensors(self.folder / "hostile.safetensors", changed, data)
+            self.refuse(["predict", "hostile.safetensors"], "cannot be read")
+
+
 class ManyReadoutLayers(program.ProgramTest):
     def test_outputs_are_those_of_the_last_layer_not_of_the_ninth(self):
         graphs, nodes = 12, 4
