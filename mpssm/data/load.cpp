@@ -88,9 +88,10 @@ PackedLayout packed_layout(const DatasetInfo& info) {
 
 Dataset read_registered_series(const DatasetInfo& info, const std::vector<fs::path>& paths,
                                const LoadOptions& options) {
-  const SeriesProtocol protocol = info.metric == "mae"
-                                      ? traffic_protocol()
-                                      : temporal_protocol(info.name == "wikimath" ? 8 : 4);
+  SeriesProtocol protocol = info.metric == "mae"
+                                ? traffic_protocol()
+                                : temporal_protocol(info.name == "wikimath" ? 8 : 4);
+  protocol.over_all_time = info.over_all_time;
   if (paths[0].extension() == ".json") return read_series_json(paths[0], protocol, options);
   const io::Npz npz = io::Npz::open(paths[0]);
   if (paths.size() == 1) return read_series_npz(npz, nullptr, protocol, options);

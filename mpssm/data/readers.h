@@ -42,6 +42,7 @@ struct SeriesProtocol {
   WindowRule rule = WindowRule::kFractions;
   double train_ratio = 0.7;
   bool standardise = true;
+  bool over_all_time = false;  ///< `time_periods`: each node over all time, as published
   std::optional<float> null_value = {};
   std::string metric = "mae";
 };

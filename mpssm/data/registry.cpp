@@ -62,6 +62,11 @@ DatasetInfo temporal(const char* name, const char* summary, DatasetFile file,
           .alternatives = std::move(alternatives)};
 }
 
+DatasetInfo standardised_over_all_time(DatasetInfo info) {
+  info.over_all_time = true;
+  return info;
+}
+
 DatasetInfo traffic(const char* name, const char* summary, std::vector<DatasetFile> files,
                     const char* fallback) {
   return {.name = name,
@@ -145,8 +150,9 @@ std::vector<DatasetInfo> series_datasets() {
                 "8c42b893441901fb805c4f0f937543d5bb9297884ac3dec7622a3e9f7c35a79b", ""},
                {{"pedalme/pedalme_london.npz",
                  "b9b7b391f6acee4995ce513ca375da69700cb46033d04e483fc6e78b6cdcb185", ""}}),
-      temporal("wikimath", "daily visits of 1068 Wikipedia articles on mathematics",
-               {"wikimath/wikivital_mathematics.json", "", ""}, {}),
+      standardised_over_all_time(temporal("wikimath",
+                                          "daily visits of 1068 Wikipedia articles on mathematics",
+                                          {"wikimath/wikivital_mathematics.json", "", ""}, {})),
       traffic("metr-la", "speeds at 207 sensors in Los Angeles",
               {{"traffic/metr_la.npz", "",
                 "metr-la.h5 of GitHub liyaguang/DCRNN, saved as array 'speed' [34272, 207]"},

@@ -113,7 +113,8 @@ void read_matrix(const Document& file, const std::string& key, SeriesData& serie
   }
 }
 
-// Over all time, as the library's loader does; a node that never changes becomes 0.
+// Over all time, as the library's loader does with what is published; a node that never changes
+// becomes 0.
 void standardise_nodes(SeriesData& series) {
   std::vector<double> history(static_cast<std::size_t>(series.num_steps));
   for (std::int64_t n = 0; n < series.num_nodes; ++n) {
@@ -142,7 +143,6 @@ void read_periods(const Document& file, SeriesData& series) {
     }
     add_step(file, file.root()[key]["y"], place, series);
   }
-  standardise_nodes(series);
 }
 
 graph::Graph read_graph(const Document& file, const std::string& where, std::int64_t num_nodes) {
@@ -193,14 +193,16 @@ Dataset read_series_json(const std::filesystem::path& path, const SeriesProtocol
   const Document file(path);
   const bool has_periods = file.has("time_periods");
   SeriesData series;
+  SeriesProtocol chosen = protocol;
   if (has_periods) {
     read_periods(file, series);
+    if (chosen.over_all_time) standardise_nodes(series);
+    chosen.standardise = !chosen.over_all_time;  // counts of any size
   } else {
     read_matrix(file, file.has("FX") ? "FX" : "X", series);
   }
   series.graph = read_graph(file, shown(path), series.num_nodes);
   if (file.has("node_ids")) series.node_ids = read_node_ids(file, series.num_nodes);
-  SeriesProtocol chosen = protocol;
   if (chosen.lags == 0) chosen.lags = has_periods ? kLagsOfPeriods : kLags;
   Dataset dataset = finish_series(path, std::move(series), chosen, options);
   if (const std::vector<std::string> others = file.other_members(); !others.empty()) {

@@ -227,6 +227,13 @@ Experiment reopen(const fs::path& run, const ReopenOptions& how) {
       (experiment.pins.files.empty() ||
        !what_changed(experiment.pins.files, data::input_files(*how.new_data, options)).empty());
   if (is_new) {
+    const data::DatasetInfo* published = data::find_dataset(own_data);
+    if (published != nullptr && published->over_all_time) {
+      throw Error(base::printable(*how.new_data, 200),
+                  fmt::format("a model of {} knows values that are standardised over all time of "
+                              "that series; other data cannot be read so",
+                              own_data));
+    }
     options.columns = &learned.columns;
     options.class_names = &learned.class_names;
     if (!learned.vocabulary.empty()) options.vocabulary = &learned.vocabulary;

@@ -195,16 +195,24 @@ TEST_F(Series, JsonIsThatOfPytorchGeometricTemporal) {
   EXPECT_THAT(series.graph.weight(), ElementsAre(5.0, 1.5, 1.5));
 }
 
-TEST_F(Series, JsonByPeriodsIsStandardisedByNode) {
+// The published protocol looks at the test period; own data are scaled by their training windows.
+TEST_F(Series, OnlyThePublishedJsonByPeriodsIsStandardisedOverAllTime) {
   std::string text = R"({"edges": [[0,1]], "weights": [3], "time_periods": 30)";
   for (int t = 0; t < 30; ++t) {
     text +=
         ",\"" + std::to_string(t) + "\": {\"index\": 0, \"y\": [" + std::to_string(t % 2) + ", 7]}";
   }
-  const Dataset dataset = load_json(text + "}");
-  const SeriesData& series = series_of(dataset);
-  EXPECT_EQ(series.lags, 8);
-  EXPECT_EQ(series.num_steps, 30);
+  const Dataset own = load_json(text + "}");
+  EXPECT_EQ(series_of(own).lags, 8);
+  EXPECT_EQ(series_of(own).num_steps, 30);
+  EXPECT_TRUE(series_of(own).standardise);
+  EXPECT_THAT(std::vector(series_of(own).values.begin(), series_of(own).values.begin() + 4),
+              ElementsAre(0.0f, 7.0f, 1.0f, 7.0f));
+
+  folder_.put("wikivital_mathematics.json", text + "}");
+  const Dataset published = load("wikimath", {.data_dir = folder_.folder()});
+  const SeriesData& series = series_of(published);
+  EXPECT_FALSE(series.standardise);
   EXPECT_FLOAT_EQ(series.values[0], -1.0f);
   EXPECT_FLOAT_EQ(series.values[2], 1.0f);
   EXPECT_EQ(series.values[1], 0.0f);
