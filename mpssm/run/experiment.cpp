@@ -95,18 +95,32 @@ DataPins pins_of(const train::ModelFile& file, const std::string& origin) {
   return pins_from_json(text_of(file, "data", origin), origin);
 }
 
+/// What to do about data that are gone, and about others in their place.
+struct WaysOut {
+  std::string gone;
+  std::string changed;
+};
+
 /// Stops if a file of the run is not what it was.
 void check_unchanged(const DataPins& pins, const std::string& name,
-                     const data::LoadOptions& options, const std::string& way_out) {
+                     const data::LoadOptions& options, const WaysOut& ways_out) {
   std::error_code ignored;
   if (!data::is_name(name) && !fs::exists(name, ignored)) {
     throw Error(base::printable(name, 200) + ": the data of this run are not there any more; " +
-                way_out);
+                ways_out.gone);
   }
   const std::string change = what_changed(pins.files, data::input_files(name, options));
   if (change.empty()) return;
   throw Error(base::printable(name, 200),
-              fmt::format("{} since this run was trained; {}", change, way_out));
+              fmt::format("{} since this run was trained; {}", change, ways_out.changed));
+}
+
+/// What selected a model is no judge of it where it was trained on as well.
+void note_training_on_validation(const train::Config& config, data::Dataset& dataset) {
+  if (!config.train.on_validation) return;
+  dataset.notes.emplace_back(
+      "train.on_validation: the val part is trained on, its values judge nothing, and the last "
+      "step is kept");
 }
 
 /// Reads data again the way that a run has read them: its columns, its classes, its parts.
@@ -174,12 +188,15 @@ Experiment set_up(const train::Config& config, const fs::path& data_dir, const D
   experiment.config = config;
   const data::LoadOptions options = load_options(config, data_dir);
   if (pins != nullptr) {
-    check_unchanged(*pins, config.data.name, options,
-                    "put the old file back, or start anew with another --out");
+    const std::string way_out = "or start anew with another --out";
+    check_unchanged(
+        *pins, config.data.name, options,
+        {.gone = "put them back, " + way_out, .changed = "put the old file back, " + way_out});
     experiment.dataset = std::make_unique<data::Dataset>(load_pinned(*pins, config, options));
   } else {
     experiment.dataset = std::make_unique<data::Dataset>(data::load(config.data.name, options));
   }
+  note_training_on_validation(config, *experiment.dataset);
   // A path must mean the same wherever the run is opened from.
   if (!data::is_name(config.data.name)) {
     experiment.config.data.name = fs::weakly_canonical(config.data.name).string();
@@ -247,10 +264,12 @@ Experiment reopen(const fs::path& run, const ReopenOptions& how) {
   } else {
     if (how.new_data) experiment.config.data.name = *how.new_data;
     check_unchanged(experiment.pins, own_data, options,
-                    "put the old file back, or score it as new data with --data " +
-                        base::printable(own_data, 200));
+                    {.gone = "put them back, or say with --data where they are now",
+                     .changed = "put the old file back, or score it as new data with --data " +
+                                base::printable(own_data, 200)});
     experiment.dataset =
         std::make_unique<data::Dataset>(load_pinned(experiment.pins, experiment.config, options));
+    note_training_on_validation(experiment.config, *experiment.dataset);
   }
   if (experiment.dataset->task != task) {
     throw Error(experiment.dataset->name,

@@ -71,7 +71,7 @@ class ChangedFiles(Pinned):
 
     def test_data_that_are_gone(self):
         (self.folder / "own").rename(self.folder / "moved")
-        self.refuse(["evaluate", "run"], "not there any more", "--data")
+        self.refuse(["evaluate", "run"], "not there any more", "say with --data where they are now")
         self.assertEqual(self.succeed("predict", "run", "--data", "moved").out, self.before)
 
     def test_the_folder_keeps_fingerprints_columns_classes_and_split(self):
@@ -163,6 +163,14 @@ class NewData(Pinned):
 
     def write_npz(self, name, arrays):
         program.write_npz(self.folder / name, arrays)
+
+
+class OnValidation(program.ProgramTest):
+    def test_it_is_said_that_the_val_part_judges_nothing(self):
+        program.write_npz(self.folder / "s.npz", program.series_arrays())
+        result = self.succeed("train", "s.npz", "--quiet", "--out", "run", "--set", "train.on_validation=true", *TINY)
+        self.assertIn("the val part is trained on", result.err)
+        self.assertIn("the val part is trained on", self.succeed("evaluate", "run", "--part", "val").err)
 
 
 class PackedCodes(refusal.BadInput):
