@@ -133,7 +133,9 @@ int run_timing(const Options& options) {
   const bool is_runtime = options.experiment == "runtime";
   study::check_timing_files(results);
   const study::TimingOptions timing{
-      .quick = options.quick, .on_done = [&](std::int64_t size) {
+      .quick = options.quick,
+      .code = study::words_of(study::provenance_here(code_stamp::kCommit, code_stamp::kDirty)),
+      .on_done = [&](std::int64_t size) {
         say(is_runtime ? fmt::format("depth {}: done", size) : fmt::format("{} hops: done", size));
       }};
   if (is_runtime) {

@@ -64,6 +64,10 @@ std::string version_of(const Provenance& code) {
   return version;
 }
 
+std::string words_of(const Provenance& code) {
+  return fmt::format("{}, {}, libtorch {}", version_of(code), code.machine, code.libtorch);
+}
+
 Provenance provenance_of(const fs::path& run, bool is_finished, const Provenance& program) {
   std::error_code ignored;
   if (!fs::exists(code_path(run), ignored)) {

@@ -23,6 +23,9 @@ Provenance provenance_here(const std::string& commit, bool is_dirty);
 /// "0.2.0+1a2b3c4d5-dirty": version, commit, and whether files were changed.
 std::string version_of(const Provenance& code);
 
+/// The same with machine and libtorch, for people.
+std::string words_of(const Provenance& code);
+
 /// That of the run in folder `run`, which `program` is about to start, go on with or, if
 /// `is_finished`, read: a finished run keeps the code it was trained with. A folder of which
 /// nothing was kept gives an empty one.

@@ -70,7 +70,8 @@ RuntimeTable measure_runtime(const TimingOptions& options) {
   RuntimeTable table{.setup = {.nodes = options.quick ? 2000 : 22'662,
                                .edges = options.quick ? 3000 : 32'927,
                                .hidden = options.quick ? 64 : 256,
-                               .threads = ops::num_threads()},
+                               .threads = ops::num_threads(),
+                               .code = options.code},
                      .lines = {}};
   const std::int64_t nodes = table.setup.nodes;
   const graph::Gso gso = graph::make_gso(graph::make_random_connected(nodes, table.setup.edges, 1));
@@ -124,7 +125,8 @@ FigureTable measure_figure(const TimingOptions& options) {
   FigureTable table{.setup = {.nodes = kFigureNodes,
                               .edges = kFigureEdges,
                               .hidden = kFigureChannels,
-                              .threads = ops::num_threads()},
+                              .threads = ops::num_threads(),
+                              .code = options.code},
                     .lines = {}};
   for (const std::int64_t hops : kFigureHops) {
     if (options.quick && hops > 100) break;

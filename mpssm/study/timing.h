@@ -19,6 +19,7 @@ struct TimingSetup {
   std::int64_t edges = 0;
   std::int64_t hidden = 0;
   std::int64_t threads = 0;
+  std::string code = {};  ///< which program measured, and where, in words; empty: not recorded
 };
 
 struct RuntimeTable {
@@ -46,6 +47,7 @@ struct FigureTable {
 
 struct TimingOptions {
   bool quick = false;
+  std::string code = {};                      ///< for TimingSetup
   std::function<void(std::int64_t)> on_done;  ///< with each depth or number of hops that is done
 };
 RuntimeTable measure_runtime(const TimingOptions& options);

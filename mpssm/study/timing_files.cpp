@@ -18,11 +18,9 @@ using nlohmann::ordered_json;
 
 void write_timing(const std::filesystem::path& path, const TimingSetup& setup,
                   const ordered_json& rows) {
-  const ordered_json json = {{"nodes", setup.nodes},
-                             {"edges", setup.edges},
-                             {"hidden", setup.hidden},
-                             {"threads", setup.threads},
-                             {"rows", rows}};
+  const ordered_json json = {{"nodes", setup.nodes},   {"edges", setup.edges},
+                             {"hidden", setup.hidden}, {"threads", setup.threads},
+                             {"code", setup.code},     {"rows", rows}};
   io::write_file(path, json.dump(1) + "\n");
 }
 
@@ -36,7 +34,8 @@ std::optional<Table> read_timing(const std::filesystem::path& path, const ReadLi
     Table table{.setup = {.nodes = json.at("nodes"),
                           .edges = json.at("edges"),
                           .hidden = json.at("hidden"),
-                          .threads = json.at("threads")},
+                          .threads = json.at("threads"),
+                          .code = json.value("code", "")},
                 .lines = {}};
     for (const ordered_json& row : json.at("rows")) table.lines.push_back(read_line(row));
     return table;

@@ -2,6 +2,7 @@
 // The parts of the page on measured times.
 #include <fmt/core.h>
 
+#include "mpssm/base/printable.h"
 #include "mpssm/report/text.h"
 #include "mpssm/study/page.h"
 
@@ -25,6 +26,11 @@ std::string growth_of(const std::vector<FigureTable::Line>& lines) {
   return words;
 }
 
+std::string code_of(const TimingSetup& setup) {
+  return setup.code.empty() ? "With which code and on which machine: not recorded.\n"
+                            : "With " + base::printable(setup.code, 300) + ".\n";
+}
+
 }  // namespace
 
 std::string runtime_markdown(const std::optional<RuntimeTable>& table) {
@@ -43,10 +49,12 @@ std::string runtime_markdown(const std::optional<RuntimeTable>& table) {
       "MLP, and the GCN is ours. The\n"
       "paper, on a GPU and with other code: 1.15 to 1.26 times a GCN in training, 1.17 to 1.39 in "
       "inference.\n"
+      "{}"
       "\n"
       "| depth | network | training ms | over GCN | inference ms | over GCN |\n"
       "|---|---|---|---|---|---|\n",
-      table->setup.nodes, table->setup.edges, table->setup.hidden, table->setup.threads);
+      table->setup.nodes, table->setup.edges, table->setup.hidden, table->setup.threads,
+      code_of(table->setup));
   for (const RuntimeTable::Line& line : table->lines) {
     page += fmt::format("| {} | {} | {:.1f} | {:.2f} | {:.1f} | {:.2f} |\n", line.depth,
                         line.network, line.training_ms, line.training_over_gcn, line.inference_ms,
@@ -70,12 +78,14 @@ std::string figure_markdown(const std::optional<FigureTable>& table) {
       "are computed once per graph and not timed. The GCN's times are rough: from row to row they "
       "grow by the factor (and its work\n"
       "by) {}.\n"
+      "{}"
       "\n"
       "![Inference time against hops](../results/figure.svg)\n"
       "\n"
       "| hops | network | ms |\n"
       "|---|---|---|\n",
-      table->setup.nodes, table->setup.edges, table->setup.hidden, growth_of(table->lines));
+      table->setup.nodes, table->setup.edges, table->setup.hidden, growth_of(table->lines),
+      code_of(table->setup));
   for (const FigureTable::Line& line : table->lines) {
     page += fmt::format("| {} | {} | {:.3f} |\n", line.hops, line.network, line.milliseconds);
   }

@@ -213,6 +213,8 @@ class Measurements(Reproduce):
                          [row[:2] for row in rows])
         for key in ("nodes", "edges", "hidden", "threads"):
             self.assertGreater(kept[key], 0, key)
+        self.assertIn("libtorch", kept["code"])
+        self.assertIn(f"\nWith {kept['code']}.\n", out)
         self.assertIn(out.strip(), self.page("--results", self.RESULTS))
         return rows, kept["rows"]
 
