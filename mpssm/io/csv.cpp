@@ -14,7 +14,7 @@
 #include "mpssm/base/printable.h"
 #include "mpssm/base/utf8.h"
 #include "mpssm/io/bytes.h"
-#include "mpssm/io/file.h"
+#include "mpssm/io/gzip.h"
 
 namespace mpssm::io {
 namespace {
@@ -108,13 +108,15 @@ std::optional<std::size_t> CsvHeader::column(std::string_view name) const {
   return static_cast<std::size_t>(found - header.begin());
 }
 
-CsvReader::CsvReader(const std::filesystem::path& path)
-    : head_{.path = path, .header = {}}, text_(read_file(path)) {
+CsvReader::CsvReader(const std::filesystem::path& path) : CsvReader(path, read_text(path)) {}
+
+CsvReader::CsvReader(const std::filesystem::path& path, std::string text)
+    : head_{.path = path, .header = {}}, text_(std::move(text)) {
   if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   if (at_end()) throw Error(path, "expected a line of column names, got an empty file");
   check_text(path, std::string_view(text_).substr(at_));
-  separator_ = find_separator(std::string_view(text_).substr(at_));
-  for (const char c : {separator_, '\n', '\r', '\0'}) {
+  head_.separator = find_separator(std::string_view(text_).substr(at_));
+  for (const char c : {head_.separator, '\n', '\r', '\0'}) {
     ends_cell_[static_cast<unsigned char>(c)] = true;
   }
   if (skip_blank_line()) {
@@ -186,7 +188,7 @@ bool CsvReader::skip_blank_line() {
 void CsvReader::take_cells() {
   cells_.clear();
   cells_.push_back(take_cell());
-  while (text_[at_] == separator_) {
+  while (text_[at_] == head_.separator) {
     ++at_;
     cells_.push_back(take_cell());
   }

@@ -19,6 +19,7 @@ namespace mpssm::io {
 struct CsvHeader {
   std::filesystem::path path;
   std::vector<std::string> header;
+  char separator = ',';  ///< between cells
 
   std::optional<std::size_t> column(std::string_view name) const;
 };
@@ -32,6 +33,8 @@ struct CsvHeader {
 class CsvReader {
  public:
   explicit CsvReader(const std::filesystem::path& path);
+  /// Of a text; `path` names it in messages.
+  CsvReader(const std::filesystem::path& path, std::string text);
 
   const CsvHeader& head() const { return head_; }
   /// No fewer than there are, for who wants to reserve memory.
@@ -51,7 +54,7 @@ class CsvReader {
   bool at_end() const { return at_ == text_.size(); }
   bool at_line_end() const { return text_[at_] == '\n' || text_[at_] == '\r'; }
   bool at_blank() const {
-    return text_[at_] != separator_ && (text_[at_] == ' ' || text_[at_] == '\t');
+    return text_[at_] != head_.separator && (text_[at_] == ' ' || text_[at_] == '\t');
   }
   void skip_blanks();
   void skip_line_end();
@@ -63,7 +66,6 @@ class CsvReader {
 
   CsvHeader head_;
   std::string text_;  // without NUL, so that the one behind its end ends every loop
-  char separator_ = ',';
   std::array<bool, 256> ends_cell_ = {};
   std::size_t at_ = 0;
   std::int64_t line_ = 1;
