@@ -26,11 +26,13 @@ std::string summary_of(const RunRecord& record) {
   std::string result = table(rows);
   if (record.references.empty()) return result;
 
-  // Forecasts that need no training, on the same test part.
+  // Predictions that need no network, on the same test part.
   rows = {{"test"}};
   std::vector<std::string> names = {record.metric};
-  for (const char* step : {"mae_3", "mae_6", "mae_12"}) {
-    if (test.contains(step)) names.emplace_back(step);
+  for (const char* name : {"mae_3", "mae_6", "mae_12", "accuracy", "balanced_accuracy", "f1",
+                           "macro_f1", "rmse", "r2"}) {
+    const bool is_told = record.references.front().test.contains(name) && name != record.metric;
+    if (test.contains(name) && is_told) names.emplace_back(name);
   }
   rows[0].insert(rows[0].end(), names.begin(), names.end());
   const auto add_row = [&](const std::string& title, const Metrics& metrics) {

@@ -18,6 +18,10 @@ constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 constexpr MetricInfo kMetrics[] = {
     {"accuracy", "Accuracy", true},
+    {"balanced_accuracy", "Balanced accuracy", true},
+    {"f1", "F1", true},
+    {"macro_f1", "Macro F1", true},
+    {"r2", "R2", true},
     {"roc_auc", "ROC AUC", true},
     {"average_precision", "Average precision", true},
     {"mse", "MSE", false},
@@ -170,6 +174,100 @@ Errors errors(std::span<const float> predicted, std::span<const float> truth,
           .rmse = std::sqrt(mse),
           .mape = 100.0 * relative / static_cast<double>(nonzero),
           .count = count};
+}
+
+ClassScores class_scores(std::span<const std::int64_t> predicted,
+                         std::span<const std::int64_t> truth, std::int64_t num_classes) {
+  check_sizes("class_scores", "predicted", truth.size(), predicted.size());
+  std::vector<std::int64_t> hits(num_classes, 0);
+  std::vector<std::int64_t> said(num_classes, 0);
+  std::vector<std::int64_t> there(num_classes, 0);
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    ++said.at(predicted[i]);
+    ++there.at(truth[i]);
+    if (predicted[i] == truth[i]) ++hits[truth[i]];
+  }
+  const auto f1_of = [&](std::int64_t c) {
+    return 2.0 * static_cast<double>(hits[c]) / static_cast<double>(said[c] + there[c]);
+  };
+  ClassScores scores;
+  std::int64_t count = 0;
+  for (std::int64_t c = 0; c < num_classes; ++c) {
+    if (there[c] == 0) continue;
+    ++count;
+    scores.balanced_accuracy += static_cast<double>(hits[c]) / static_cast<double>(there[c]);
+    scores.macro_f1 += f1_of(c);
+  }
+  scores.balanced_accuracy /= static_cast<double>(count);
+  scores.macro_f1 /= static_cast<double>(count);
+  scores.f1 = num_classes > 1 && said[1] + there[1] > 0 ? f1_of(1) : kUndefined;
+  return scores;
+}
+
+double r2(std::span<const float> predicted, std::span<const float> truth) {
+  check_sizes("r2", "predicted", truth.size(), predicted.size());
+  double mean = 0.0;
+  std::int64_t count = 0;
+  for (const float value : truth) {
+    if (std::isnan(value)) continue;
+    mean += value;
+    ++count;
+  }
+  mean /= static_cast<double>(count);
+  double error = 0.0;
+  double spread = 0.0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    if (std::isnan(truth[i])) continue;
+    error += std::pow(static_cast<double>(predicted[i]) - truth[i], 2);
+    spread += std::pow(truth[i] - mean, 2);
+  }
+  return spread > 0.0 ? 1.0 - error / spread : kUndefined;
+}
+
+std::vector<std::int64_t> chosen_classes(std::span<const float> output, std::int64_t columns) {
+  std::vector<std::int64_t> classes(output.size() / static_cast<std::size_t>(columns));
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const auto row = output.subspan(i * columns, columns);
+    classes[i] = columns == 1 ? (row[0] > 0.0f ? 1 : 0)
+                              : std::max_element(row.begin(), row.end()) - row.begin();
+  }
+  return classes;
+}
+
+Metrics class_metrics(std::span<const float> output, std::int64_t columns,
+                      std::span<const float> truth) {
+  check_sizes("class_metrics", "output", truth.size() * columns, output.size());
+  const std::vector<std::int64_t> chosen = chosen_classes(output, columns);
+  std::vector<std::int64_t> predicted;
+  std::vector<std::int64_t> known;
+  std::vector<float> score;
+  std::vector<std::uint8_t> positive;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    if (std::isnan(truth[i])) continue;
+    predicted.push_back(chosen[i]);
+    known.push_back(static_cast<std::int64_t>(truth[i]));
+    if (columns > 1) continue;
+    score.push_back(output[i]);
+    positive.push_back(truth[i] > 0.5f ? 1 : 0);
+  }
+  Metrics metrics;
+  const ClassScores scores = class_scores(predicted, known, std::max<std::int64_t>(columns, 2));
+  metrics["accuracy"] = accuracy(predicted, known);
+  metrics["balanced_accuracy"] = scores.balanced_accuracy;
+  if (columns > 1) {
+    metrics["macro_f1"] = scores.macro_f1;
+    return metrics;
+  }
+  metrics["f1"] = scores.f1;
+  metrics["roc_auc"] = roc_auc(score, positive);
+  metrics["average_precision"] = average_precision(score, positive);
+  return metrics;
+}
+
+Metrics value_metrics(std::span<const float> predicted, std::span<const float> truth) {
+  const Errors found = errors(predicted, truth);
+  return {
+      {"mae", found.mae}, {"mse", found.mse}, {"rmse", found.rmse}, {"r2", r2(predicted, truth)}};
 }
 
 const MetricInfo& metric_info(std::string_view name) {

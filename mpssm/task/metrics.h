@@ -52,13 +52,35 @@ struct Errors {
 Errors errors(std::span<const float> predicted, std::span<const float> truth,
               std::optional<float> null_value = {});
 
+/// How well each of `num_classes` classes is told apart. Classes that the truth does not have are
+/// left out of the means.
+struct ClassScores {
+  double balanced_accuracy = 0.0;  ///< mean over classes of the share that was found
+  double macro_f1 = 0.0;           ///< mean over classes of 2 P R / (P + R), 0 where none is found
+  double f1 = 0.0;                 ///< of class 1
+};
+ClassScores class_scores(std::span<const std::int64_t> predicted,
+                         std::span<const std::int64_t> truth, std::int64_t num_classes);
+
+/// 1 - squared error over that of the truth's own mean; NaN if the truth is constant.
+double r2(std::span<const float> predicted, std::span<const float> truth);
+
+/// All metrics of classes: `output` [n, columns] holds one logit of class 1 (columns 1, two
+/// classes) or one for each class, `truth` class numbers, NaN for none.
+Metrics class_metrics(std::span<const float> output, std::int64_t columns,
+                      std::span<const float> truth);
+/// mae, mse, rmse and r2.
+Metrics value_metrics(std::span<const float> predicted, std::span<const float> truth);
+/// Row by row the class that a row of outputs says.
+std::vector<std::int64_t> chosen_classes(std::span<const float> output, std::int64_t columns);
+
 struct MetricInfo {
   std::string_view name;   ///< "roc_auc"
   std::string_view title;  ///< "ROC AUC"
   bool higher_is_better = true;
 };
-/// accuracy, roc_auc, average_precision, mse, log10_mse, mae, rmse, mape, loss.
-/// Throws std::invalid_argument listing the names.
+/// accuracy, balanced_accuracy, f1, macro_f1, roc_auc, average_precision, r2, mse, log10_mse, mae,
+/// rmse, mape, loss. Throws std::invalid_argument listing the names.
 const MetricInfo& metric_info(std::string_view name);
 
 /// Mean and sample standard deviation (ddof 1; 0 for one value), NaN if any value is.

@@ -9,6 +9,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/io/csv.h"
+#include "mpssm/task/plain_references.h"
 #include "mpssm/task/problems.h"
 
 namespace mpssm::task {
@@ -94,24 +95,16 @@ class NodeProblem final : public Problem {
                                     is_new_ ? "" : fmt::format(" in {}", data::to_string(part))));
     }
     const torch::Tensor output = predict(model);
-    Metrics metrics;
+    const std::vector<float> truth = gather<float>(data_.target, nodes);
+    const std::int64_t columns = output.size(1);
+    std::vector<float> rows;
+    for (const std::int64_t i : nodes) {
+      const float* row = output.data_ptr<float>() + i * columns;
+      rows.insert(rows.end(), row, row + columns);
+    }
+    Metrics metrics = task_ == data::Task::kNodeRegression ? value_metrics(rows, truth)
+                                                           : class_metrics(rows, columns, truth);
     metrics["loss"] = loss_of(output, part).item<double>();
-    if (is_multiclass()) {
-      const std::vector<std::int64_t> classes = predicted_classes(output);
-      metrics["accuracy"] = accuracy(gather<std::int64_t>(classes, nodes), true_classes(nodes));
-      return metrics;
-    }
-    const std::vector<float> score = gather(numbers_of(output), nodes);
-    if (task_ == data::Task::kNodeRegression) {
-      add_error_metrics(errors(score, gather<float>(data_.target, nodes)), metrics);
-      return metrics;
-    }
-    std::vector<std::uint8_t> positive;
-    for (const std::int64_t i : nodes) positive.push_back(data_.target[i] > 0.5F ? 1 : 0);
-    metrics["roc_auc"] = roc_auc(score, positive);
-    metrics["average_precision"] = average_precision(score, positive);
-    metrics["accuracy"] =
-        accuracy(gather<std::int64_t>(predicted_classes(output), nodes), true_classes(nodes));
     return metrics;
   }
 
@@ -151,6 +144,10 @@ class NodeProblem final : public Problem {
     return {x_, gso_};
   }
 
+  std::vector<Reference> references() const override {
+    return split_ == nullptr ? std::vector<Reference>() : node_references(data_, *split_, x_);
+  }
+
   Preprocessing preprocessing() const override {
     return {.columns = data_.columns, .class_names = class_names_, .mean = mean_, .scale = scale_};
   }
@@ -175,23 +172,12 @@ class NodeProblem final : public Problem {
 
   /// Of a regression, on the scale of the labels; of a classification, logits.
   torch::Tensor predict(nn::GraphModule& model) const {
-    const torch::Tensor output = model.forward(x_, gso_);
+    const torch::Tensor output = model.forward(x_, gso_).contiguous();
     return mean_ == 0.0 && scale_ == 1.0 ? output : output * scale_ + mean_;
   }
 
-  std::vector<std::int64_t> true_classes(const std::vector<std::int64_t>& nodes) const {
-    std::vector<std::int64_t> classes;
-    for (const std::int64_t i : nodes) {
-      classes.push_back(static_cast<std::int64_t>(data_.target[i]));
-    }
-    return classes;
-  }
-
   std::vector<std::int64_t> predicted_classes(const torch::Tensor& output) const {
-    const torch::Tensor classes =
-        (is_multiclass() ? output.argmax(1) : output.squeeze(1) > 0).to(torch::kLong);
-    const auto* data = classes.data_ptr<std::int64_t>();
-    return {data, data + classes.numel()};
+    return chosen_classes(numbers_of(output), output.size(1));
   }
 
   /// [N, classes]

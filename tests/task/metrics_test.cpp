@@ -289,8 +289,38 @@ TEST(MetricInfo, KnowsWhichWayIsBetter) {
   }
   EXPECT_THAT([] { metric_info("auc"); },
               ThrowsMessage<std::invalid_argument>(
-                  StrEq("metric_info: expected one of accuracy, roc_auc, average_precision, mse, "
-                        "log10_mse, mae, rmse, mape, loss, got 'auc'")));
+                  StrEq("metric_info: expected one of accuracy, balanced_accuracy, f1, macro_f1, "
+                        "r2, roc_auc, average_precision, mse, log10_mse, mae, rmse, mape, loss, "
+                        "got 'auc'")));
+}
+
+TEST(ClassScores, EqualTheirDefinitions) {
+  const std::vector<std::int64_t> truth = {0, 0, 0, 1, 1, 2};
+  const std::vector<std::int64_t> predicted = {0, 0, 1, 1, 2, 0};
+  // Found 2 of 3, 1 of 2, 0 of 1; said 3, 2, 1 times. The fourth class is nowhere.
+  const ClassScores scores = class_scores(predicted, truth, 4);
+  EXPECT_DOUBLE_EQ(scores.balanced_accuracy, (2.0 / 3.0 + 0.5 + 0.0) / 3.0);
+  EXPECT_DOUBLE_EQ(scores.macro_f1, (2.0 * 2 / 6 + 2.0 * 1 / 4 + 0.0) / 3.0);
+  EXPECT_DOUBLE_EQ(scores.f1, 0.5);
+}
+
+TEST(R2, IsOneForTheTruthAndZeroForItsMean) {
+  const std::vector<float> truth = {1, 2, 6, static_cast<float>(kNan)};
+  EXPECT_DOUBLE_EQ(r2(std::vector<float>{1, 2, 6, 9}, truth), 1.0);
+  EXPECT_DOUBLE_EQ(r2(std::vector<float>{3, 3, 3, 9}, truth), 0.0);
+  EXPECT_TRUE(std::isnan(r2(std::vector<float>{1, 2}, std::vector<float>{4, 4})));
+}
+
+TEST(ClassMetrics, LeaveOutWhatHasNoLabel) {
+  const auto nan = static_cast<float>(kNan);
+  const Metrics two =
+      class_metrics(std::vector<float>{1, -1, 2, -5}, 1, std::vector<float>{1, 0, nan, 1});
+  EXPECT_DOUBLE_EQ(two.at("accuracy"), 2.0 / 3.0);
+  EXPECT_DOUBLE_EQ(two.at("roc_auc"), 0.5);
+  const Metrics three = class_metrics(std::vector<float>{1, 0, 0, 0, 0, 1, 0, 1, 0}, 3,
+                                      std::vector<float>{0, 2, nan});
+  EXPECT_DOUBLE_EQ(three.at("accuracy"), 1.0);
+  EXPECT_FALSE(three.contains("roc_auc"));
 }
 
 TEST(Summary, IsMeanAndSampleDeviation) {

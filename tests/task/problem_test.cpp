@@ -171,6 +171,38 @@ TEST(GraphsProblem, ErrorsAreMeansOverGraphsOnBothScales) {
               std::log10(mse * graphs.label_scale * graphs.label_scale), 1e-5);
 }
 
+TEST(NodeProblem, ReferencesAreWhatTheirNamesSay) {
+  // Two rings of one class each, joined by nothing; features say nothing.
+  data::Dataset dataset = make_board_data();
+  auto& nodes = std::get<data::NodeData>(dataset.content);
+  const std::int64_t n = nodes.graph.num_nodes();
+  graph::EdgeList edges{.num_nodes = n};
+  for (std::int64_t i = 0; i < n; ++i) {
+    edges.src.push_back(i);
+    edges.dst.push_back((i + 2) % n);
+    nodes.target[i] = static_cast<float>(i % 2);
+  }
+  nodes.graph = graph::Graph::from_edges(edges);
+  const auto problem = make_problem(dataset, train::problem_options(small_config()));
+  const std::vector<Reference> references = problem->references();
+  ASSERT_EQ(references.size(), 3u);
+  EXPECT_EQ(references[0].name, "most frequent class");
+  EXPECT_EQ(references[0].test.at("roc_auc"), 0.5);
+  EXPECT_EQ(references[1].name, "logistic regression on features alone");
+  EXPECT_LT(references[1].test.at("accuracy"), 0.8);
+  EXPECT_EQ(references[2].name, "label propagation");
+  EXPECT_EQ(references[2].test.at("accuracy"), 1.0);
+  // Features that say it all.
+  dataset.task = data::Task::kNodeRegression;
+  nodes.class_names.clear();
+  for (std::int64_t i = 0; i < n; ++i) {
+    nodes.target[i] = 100.0F + 3.0F * nodes.features.values[i * nodes.features.columns];
+  }
+  const auto values = make_problem(dataset, train::problem_options(small_config()));
+  EXPECT_GT(values->references()[1].test.at("r2"), 0.95);
+  EXPECT_LT(values->references()[0].test.at("r2"), 0.01);
+}
+
 TEST(GraphsProblem, BatchesDoNotChangeTheLossOrTheMetrics) {
   for (const char* name : {"properties:sssp:24", "properties:diameter:24"}) {
     const data::Dataset dataset = data::load(name);
