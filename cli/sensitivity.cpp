@@ -132,7 +132,7 @@ data::BareGraph read_graph(const SensitivityOptions& options) {
   if (!options.make.empty()) return data::make_graph(options.make, seed);
   data::LoadOptions load;
   load.data_dir = options.data_dir;
-  if (options.directed) load.directed = true;
+  if (options.directed) load.directed = data::EdgeUse::kForward;
   return data::load_or_make_graph(options.what, load, seed);
 }
 

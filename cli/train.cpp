@@ -47,7 +47,7 @@ Examples:
   mpssm train runs/mine --resume                go on after Ctrl-C or a crash
   mpssm train tolokers --splits 0-9 --json      ten splits, mean and deviation
 
-The run folder holds config.toml (all settings), metrics.csv, model.safetensors (best on
+The run folder holds config.toml (all settings), card.json (what the data are), metrics.csv, model.safetensors (best on
 validation), state.safetensors (to go on from), predictions.csv and record.json.)";
 
 /// runs/<dataset>-<time>, with a number if two start in one second.
@@ -132,6 +132,10 @@ int train_one(const Options& options, const train::Config& config, const fs::pat
   print(fmt::format("{}, seed {}, best step {} of {} (by val {}), {}, {:.0f} MiB at the peak",
                     record->dataset, record->seed, record->best_step, record->steps, record->metric,
                     duration(record->seconds), record->peak_mib));
+  if (record->best_step < record->steps / 4) {
+    say("note: the best step came early; a smaller model, more model.dropout or "
+        "train.weight_decay may do better than more steps");
+  }
   print(report::summary_of(*record));
   say(fmt::format("next: mpssm predict {}, mpssm evaluate {}", folder.string(), folder.string()));
   if (options.json) print(report::to_json(*record));
@@ -148,9 +152,10 @@ int run(const Options& options) {
   const fs::path as_run = options.config.dataset;
   if (options.resume && fs::exists(as_run / "config.toml")) {
     // `mpssm train RUN --resume`: the run knows the rest.
-    if (!options.config.settings.empty() || !options.config.files.empty()) {
+    if (!options.config.settings.empty() || !options.config.files.empty() ||
+        !options.config.target.empty()) {
       throw base::Error("--resume: " + as_run.string() +
-                        " has its settings; leave out --set and --config");
+                        " has its settings; leave out --set, --config and --target");
     }
     return train_one(options, run::read_run_config(as_run), as_run);
   }

@@ -5,6 +5,8 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/machine.h"
+#include "mpssm/data/data_card.h"
+#include "mpssm/report/data_card_text.h"
 #include "mpssm/run/board_file.h"
 #include "mpssm/run/train_into.h"
 
@@ -33,7 +35,7 @@ void check_memory(double bytes, double limit) {
 
 void introduce(const run::Experiment& experiment, const std::filesystem::path& folder) {
   const data::Dataset& dataset = *experiment.dataset;
-  say(dataset.name + ": " + dataset.protocol);
+  say(report::text_of(data::make_card(dataset, experiment.config.data.split)));
   say(fmt::format("{} with {} parameters, about {:.0f} MiB per step; run folder {}",
                   to_string(experiment.config.model.kind), experiment.model.num_parameters,
                   static_cast<double>(experiment.model.training_bytes) / kMib, folder.string()));

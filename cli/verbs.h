@@ -33,6 +33,7 @@ struct ConfigOptions {
   std::string dataset;
   std::vector<std::string> files;     ///< --config
   std::vector<std::string> settings;  ///< --set
+  std::string target;                 ///< --target
   std::filesystem::path data_dir;
   std::int64_t threads = 0;
   std::int64_t memory_limit_mib = 0;

@@ -32,10 +32,10 @@ BareGraph read_edges_alone(io::CsvReader table, const LoadOptions& options) {
 
 BareGraph read_tables(const io::CsvTable& nodes, const fs::path& edges,
                       const LoadOptions& options) {
-  const std::size_t id_column = need_column(nodes, "id", "");
+  const std::size_t ids = id_column(nodes, options);
   BareGraph result;
-  result.graph = read_graph(edges, index_ids(nodes, id_column), options, result.notes);
-  for (const io::CsvRow row : nodes.rows) result.node_ids.emplace_back(row[id_column]);
+  result.graph = read_graph(io::CsvReader(edges), index_ids(nodes, ids), options, result.notes);
+  for (const io::CsvRow row : nodes.rows) result.node_ids.emplace_back(row[ids]);
   return result;
 }
 
@@ -86,7 +86,7 @@ BareGraph graph_in(Dataset dataset) {
 
 BareGraph load_graph(const std::string& name_or_path, const LoadOptions& options) {
   const fs::path path = name_or_path;
-  const bool is_table = is_file(path) && path.extension() == ".csv";
+  const bool is_table = is_file(path) && is_csv(path);
   if (is_name(name_or_path) || (!is_folder(path) && !is_table)) {
     return graph_in(load(name_or_path, options));
   }

@@ -41,8 +41,10 @@ void check_windows(const SeriesData& series) {
 std::string_view default_metric(Task task) {
   switch (task) {
     case Task::kNodeBinary:
+    case Task::kGraphBinary:
       return "roc_auc";
     case Task::kNodeClasses:
+    case Task::kGraphClasses:
       return "accuracy";
     case Task::kGraphLabels:
       return "average_precision";
@@ -68,10 +70,17 @@ std::string_view to_string(Part part) {
 
 Task choose_node_task(const std::string& where, std::size_t num_classes,
                       std::optional<Task> wanted) {
-  const Task natural = num_classes == 0   ? Task::kNodeRegression
-                       : num_classes == 2 ? Task::kNodeBinary
-                                          : Task::kNodeClasses;
-  const bool two_as_many = natural == Task::kNodeBinary && wanted == Task::kNodeClasses;
+  return choose_task(where, /*of_graphs=*/false, num_classes, wanted);
+}
+
+Task choose_task(const std::string& where, bool of_graphs, std::size_t num_classes,
+                 std::optional<Task> wanted) {
+  const Task natural = num_classes == 0
+                           ? (of_graphs ? Task::kGraphRegression : Task::kNodeRegression)
+                       : num_classes == 2 ? (of_graphs ? Task::kGraphBinary : Task::kNodeBinary)
+                                          : (of_graphs ? Task::kGraphClasses : Task::kNodeClasses);
+  const bool two_as_many =
+      is_binary(natural) && wanted == (of_graphs ? Task::kGraphClasses : Task::kNodeClasses);
   if (!wanted || *wanted == natural || two_as_many) return wanted.value_or(natural);
   throw base::Error(
       where, fmt::format("expected labels for task {}, got {} (task {})", to_string(*wanted),

@@ -19,17 +19,33 @@ enum class Task {
   kNodeBinary,       ///< two classes, one logit per node
   kNodeClasses,      ///< more classes
   kNodeRegression,   ///< one number per node
+  kGraphBinary,      ///< two classes, one logit per graph
+  kGraphClasses,     ///< more classes
   kGraphRegression,  ///< numbers per graph
   kGraphLabels,      ///< independent yes/no labels per graph
   kForecast,         ///< the next steps of every node's series
 };
 inline constexpr base::EnumRow<Task> kTasks[] = {
     {Task::kNodeBinary, "node_binary"},         {Task::kNodeClasses, "node_classes"},
-    {Task::kNodeRegression, "node_regression"}, {Task::kGraphRegression, "graph_regression"},
+    {Task::kNodeRegression, "node_regression"}, {Task::kGraphBinary, "graph_binary"},
+    {Task::kGraphClasses, "graph_classes"},     {Task::kGraphRegression, "graph_regression"},
     {Task::kGraphLabels, "graph_labels"},       {Task::kForecast, "forecast"},
 };
 constexpr base::EnumTable<Task> table_of(Task) { return kTasks; }
 constexpr std::string_view to_string(Task task) { return table_of(task).name(task); }
+/// A prediction for each graph.
+constexpr bool is_of_graphs(Task task) {
+  return task == Task::kGraphBinary || task == Task::kGraphClasses ||
+         task == Task::kGraphRegression || task == Task::kGraphLabels;
+}
+/// One of two or more classes.
+constexpr bool is_of_classes(Task task) {
+  return task == Task::kNodeBinary || task == Task::kNodeClasses || task == Task::kGraphBinary ||
+         task == Task::kGraphClasses;
+}
+constexpr bool is_binary(Task task) {
+  return task == Task::kNodeBinary || task == Task::kGraphBinary;
+}
 /// Throws base::Error listing the names.
 Task task_from_name(std::string_view name);
 
@@ -44,15 +60,54 @@ struct Matrix {
   std::vector<float> values = {};
 };
 
+enum class ColumnKind {
+  kNumber,      ///< (x - mean) / scale
+  kCategories,  ///< one feature per value, 1 where the cell has it
+  kBoolean,     ///< 1 for yes, true, ...; 0 for no, false, ...
+  kDate,        ///< (day - mean) / scale; place in the year, in the week, if told in the day
+};
+inline constexpr base::EnumRow<ColumnKind> kColumnKinds[] = {
+    {ColumnKind::kNumber, "number"},
+    {ColumnKind::kCategories, "categories"},
+    {ColumnKind::kBoolean, "yes/no"},
+    {ColumnKind::kDate, "date"},
+};
+constexpr base::EnumTable<ColumnKind> table_of(ColumnKind) { return kColumnKinds; }
+
+/// Of the parts of a date that does not begin with its year.
+enum class DateOrder { kDayFirst, kMonthFirst };
+inline constexpr base::EnumRow<DateOrder> kDateOrders[] = {
+    {DateOrder::kDayFirst, "day first"},
+    {DateOrder::kMonthFirst, "month first"},
+};
+constexpr base::EnumTable<DateOrder> table_of(DateOrder) { return kDateOrders; }
+
 /// How one column of a table became numbers. Kept with a trained model, so that a new table is read
 /// in the same way.
 struct Column {
   std::string name;
-  /// Number: (x - mean) / scale. Ignored if `categories` is not empty.
-  double mean = 0.0;
+  double mean = 0.0;  ///< numbers and dates, over the rows that training may look at
   double scale = 1.0;
-  /// Text: one feature per value, 1 where the cell has it.
   std::vector<std::string> categories = {};
+  ColumnKind kind = ColumnKind::kNumber;
+  bool has_other = false;    ///< categories: one more feature for all values that are none of them
+  bool has_missing = false;  ///< one more feature: 1 where there is no value
+  /// Stands for a missing value: the median of numbers and dates, the more frequent of yes and no.
+  double fill = 0.0;
+  std::string fill_category = {};  ///< the same for categories: the most frequent one
+  bool decimal_comma = false;      ///< 1.234,5 and not 1,234.5
+  DateOrder date_order = DateOrder::kDayFirst;
+  bool has_time = false;  ///< dates: with a time of day
+};
+
+/// What was made of a column, for people.
+struct ColumnReport {
+  std::string name;
+  std::string type;           ///< "number", "free text", ...
+  std::string encoding = {};  ///< how it became features; empty: not used
+  std::string unused = {};    ///< why it is not used
+  std::int64_t features = 0;  ///< that it became
+  std::int64_t missing = 0;   ///< cells without a value
 };
 
 /// Stands where a node has no label.
@@ -77,14 +132,20 @@ struct GraphsData {
   std::vector<std::int64_t> edge_ptr = {0};  ///< [G + 1]
   std::vector<std::int32_t> edge_src = {};
   std::vector<std::int32_t> edge_dst = {};
-  Matrix features = {};  ///< [nodes, F]; empty if the features are categories
+  std::vector<float> edge_weight = {};  ///< empty: all 1
+  Matrix features = {};                 ///< [nodes, F]; empty if the features are categories
   /// [nodes, vocabulary.size()], row-major: category of each column, below vocabulary[column]; in
   /// new data for a trained model perhaps beyond it: none that the model knows.
   std::vector<std::uint8_t> codes = {};
   std::vector<std::int32_t> vocabulary = {};
-  Matrix target = {};  ///< [G, K], or [nodes, 1] for kNodeRegression; raw labels
+  std::vector<Column> columns = {};  ///< how `features` came about; empty: used as stored
+  /// [G, K], or [nodes, 1] for tasks of nodes: values, class numbers, or yes and no as 1 and 0.
+  Matrix target = {};
   std::vector<std::string> target_names = {};
-  std::vector<Part> part = {};  ///< [G]
+  std::vector<std::string> class_names = {};  ///< [classes]; empty for all but classes
+  std::vector<std::string> graph_ids = {};    ///< [G]; empty: 0, 1, 2, ...
+  std::vector<std::string> node_ids = {};     ///< [nodes]; empty: 0, 1, 2, ... in each graph
+  std::vector<Part> part = {};                ///< [G]
   /// Training divides labels by this (1: raw labels).
   double label_scale = 1.0;
 
@@ -142,9 +203,11 @@ struct Dataset {
   std::string metric = {};    ///< the one that models are selected by: see train/metrics.h
   std::string protocol = {};  ///< split, label scale, mask, selection, in one line for people
   std::string source = {};    ///< file(s) read, or how it was made
-  std::vector<InputFile> files = {};    ///< none for built-in data
-  bool is_new = false;                  ///< read for a trained model: labels may be absent
-  std::vector<std::string> notes = {};  ///< what a user should know, one line each
+  std::vector<InputFile> files = {};       ///< none for built-in data
+  bool is_new = false;                     ///< read for a trained model: labels may be absent
+  std::vector<std::string> notes = {};     ///< what a user should know, one line each
+  std::string why = {};                    ///< why it is this task, for people
+  std::vector<ColumnReport> columns = {};  ///< of a table
   std::variant<NodeData, GraphsData, SeriesData> content = {};
 };
 

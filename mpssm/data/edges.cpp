@@ -75,7 +75,7 @@ graph::Graph take_edges(const std::string& where, graph::CompactEdgeList edges,
   } catch (const base::Error& error) {
     // In the words of a file's owner, not of the function's caller.
     if (error.text().hint.empty()) throw error.at(where);
-    throw error.at(where).with_hint("expected one weight, or data.directed=true");
+    throw error.at(where).with_hint("expected one weight, or data.directed=forward");
   }
 }
 
@@ -148,9 +148,11 @@ graph::CompactEdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes) {
   });
   // Doubles stay what they are, so that a saved graph comes back the same; Graph::take_edges
   // refuses what is not finite.
-  if (npz.has("weights")) {
+  for (const char* weights : {"weights", "edge_weight"}) {
+    if (!npz.has(weights)) continue;
     edges.weight =
-        npz.doubles("weights", std::vector<std::int64_t>{static_cast<std::int64_t>(count)});
+        npz.doubles(weights, std::vector<std::int64_t>{static_cast<std::int64_t>(count)});
+    break;
   }
   return edges;
 }

@@ -24,8 +24,8 @@ std::string listed(const std::string& what, const std::vector<std::string>& name
 graph::Graph make_graph(const std::string& where, graph::CompactEdgeList edges,
                         graph::Direction direction);
 
-/// Arrays 'edges' [m, 2] or 'edge_index' [2, m], and 'weights' [m] if there. Throws base::Error
-/// naming the position of an index outside [0, num_nodes).
+/// Arrays 'edges' [m, 2] or 'edge_index' [2, m], and 'weights' or 'edge_weight' [m] if there.
+/// Throws base::Error naming the position of an index outside [0, num_nodes).
 graph::CompactEdgeList read_edges(const io::Npz& npz, std::int64_t num_nodes);
 
 /// Counts the memory of a graph that is about to be made of an array, see io::Npz::count_memory.

@@ -17,6 +17,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/base/nearest.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/data/cells.h"
 #include "mpssm/data/edges.h"
 
 namespace mpssm::data {
@@ -41,16 +42,10 @@ std::optional<Ends> find_ends(const io::CsvHeader& table) {
   return std::nullopt;
 }
 
-Ends end_columns(const io::CsvHeader& table) {
-  if (const auto ends = find_ends(table)) return *ends;
-  throw base::Error(shown(table.path) +
-                    ": expected columns 'src' and 'dst' (or 'source' and 'target', or 'from' "
-                    "and 'to'), got " +
-                    header_of(table));
-}
-
-double weight_of(std::string_view cell, const std::function<std::string()>& place) {
-  const auto number = io::to_number(cell);
+double weight_of(std::string_view cell, bool decimal_comma,
+                 const std::function<std::string()>& place) {
+  auto number = io::to_number(cell);
+  if (!number) number = parse_number(cell, decimal_comma);
   if (number && std::abs(*number) <= std::numeric_limits<float>::max()) return *number;
   throw base::Error(place(), fmt::format("expected a {}, got '{}'",
                                          number ? "number that fits 32 bits" : "finite number",
@@ -95,7 +90,10 @@ class EdgeRows {
     return reader_.place(lines_[id / 2], id % 2 == 0 ? ends_.first : ends_.second);
   }
   double weight(std::size_t row) const {
-    return weight_of(weights_[row], [&] { return reader_.place(lines_[row], *weight_); });
+    // A table whose cells are not separated by commas may have them in its numbers.
+    const bool decimal_comma = reader_.head().separator != ',';
+    return weight_of(weights_[row], decimal_comma,
+                     [&] { return reader_.place(lines_[row], *weight_); });
   }
 
  private:
@@ -142,14 +140,35 @@ void note_other_columns(const io::CsvHeader& table, std::vector<std::string>& no
                               shown(table.path), listed("column", others)));
 }
 
+// Two ways with two weights make a directed graph, unless it must not be one.
 graph::Graph graph_of(const std::filesystem::path& path, graph::CompactEdgeList edges,
-                      const LoadOptions& options) {
-  const bool directed = options.directed.value_or(false);
-  return make_graph(shown(path), std::move(edges),
-                    directed ? graph::Direction::kDirected : graph::Direction::kUndirected);
+                      const LoadOptions& options, std::vector<std::string>& notes) {
+  if (options.directed == EdgeUse::kBackward) edges.src.swap(edges.dst);
+  if (options.directed.value_or(EdgeUse::kBoth) != EdgeUse::kBoth) {
+    return make_graph(shown(path), std::move(edges), graph::Direction::kDirected);
+  }
+  if (options.directed || edges.weight.empty()) {
+    return make_graph(shown(path), std::move(edges), graph::Direction::kUndirected);
+  }
+  try {
+    return make_graph(shown(path), edges, graph::Direction::kUndirected);
+  } catch (const base::Error& error) {
+    if (error.text().hint.empty()) throw;
+    notes.push_back(shown(path) + ": " + error.text().what +
+                    ": edges run one way, from the first column to the second");
+  }
+  return make_graph(shown(path), std::move(edges), graph::Direction::kDirected);
 }
 
 }  // namespace
+
+std::pair<std::size_t, std::size_t> end_columns(const io::CsvHeader& table) {
+  if (const auto ends = find_ends(table)) return *ends;
+  throw base::Error(shown(table.path) +
+                    ": expected columns 'src' and 'dst' (or 'source' and 'target', or 'from' "
+                    "and 'to'), got " +
+                    header_of(table));
+}
 
 std::size_t need_column(const io::CsvHeader& table, const std::string& name, const char* advice) {
   if (const auto column = table.column(name)) return *column;
@@ -159,6 +178,14 @@ std::size_t need_column(const io::CsvHeader& table, const std::string& name, con
       shown(table.path),
       fmt::format("expected a column '{}', got {}{}{}", base::printable(name), header_of(table),
                   near.empty() ? "" : " (did you mean '" + base::printable(near) + "'?)", advice));
+}
+
+std::size_t id_column(const io::CsvHeader& table, const LoadOptions& options) {
+  if (!options.id.empty()) return need_column(table, options.id, "; data.id names the ids");
+  for (const char* name : {"id", "node_id", "node", "ID", "Id"}) {
+    if (const auto column = table.column(name)) return *column;
+  }
+  return need_column(table, "id", "; data.id names the column of ids");
 }
 
 NodeIndex index_ids(const io::CsvTable& table, std::size_t column) {
@@ -180,22 +207,21 @@ NodeIndex index_ids(const io::CsvTable& table, std::size_t column) {
 
 bool has_ends(const io::CsvHeader& table) { return find_ends(table).has_value(); }
 
-graph::Graph read_graph(const std::filesystem::path& path, const NodeIndex& ids,
-                        const LoadOptions& options, std::vector<std::string>& notes) {
-  graph::CompactEdgeList edges;
-  {
-    io::CsvReader reader(path);  // gone with its text before the graph is made
-    edges = list_edges(reader, ids, [&](const EdgeRows& rows, std::size_t i) {
-      const std::string_view id = rows.ids()[i];
-      const std::int64_t node = ids.find(id);
-      if (node >= 0) return node;
-      throw base::Error(rows.place(i), fmt::format("expected an id of the table of nodes, got '{}'",
-                                                   base::printable(id)));
-    });
-    note_other_columns(reader.head(), notes);
-  }
+graph::Graph read_graph(io::CsvReader given, const NodeIndex& ids, const LoadOptions& options,
+                        std::vector<std::string>& notes) {
+  const std::filesystem::path path = given.head().path;
+  std::optional<io::CsvReader> reader(std::move(given));
+  graph::CompactEdgeList edges = list_edges(*reader, ids, [&](const EdgeRows& rows, std::size_t i) {
+    const std::string_view id = rows.ids()[i];
+    const std::int64_t node = ids.find(id);
+    if (node >= 0) return node;
+    throw base::Error(rows.place(i), fmt::format("expected an id of the table of nodes, got '{}'",
+                                                 base::printable(id)));
+  });
+  note_other_columns(reader->head(), notes);
+  reader.reset();  // gone with its text before the graph is made
   edges.num_nodes = ids.size();
-  return graph_of(path, std::move(edges), options);
+  return graph_of(path, std::move(edges), options, notes);
 }
 
 CollectedGraph collect_graph(io::CsvReader given, const LoadOptions& options) {
@@ -216,7 +242,7 @@ CollectedGraph collect_graph(io::CsvReader given, const LoadOptions& options) {
   }
   edges.num_nodes = ids.size();
   note_other_columns(head, result.notes);
-  result.graph = graph_of(head.path, std::move(edges), options);
+  result.graph = graph_of(head.path, std::move(edges), options, result.notes);
   return result;
 }
 

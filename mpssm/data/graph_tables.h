@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mpssm/data/load.h"
@@ -18,16 +20,26 @@ namespace mpssm::data {
 /// A missing column is named with the nearest one there, and `advice` is added.
 std::size_t need_column(const io::CsvHeader& table, const std::string& name, const char* advice);
 
+/// The column of ids: data.id, or 'id', 'node_id' or 'node'.
+std::size_t id_column(const io::CsvHeader& table, const LoadOptions& options);
+
+/// The column of labels: data.target, or 'label', 'target', 'class' or 'y'; nullopt: there is none,
+/// and a trained model needs none.
+std::optional<std::size_t> label_column(const io::CsvHeader& table, const LoadOptions& options);
+
 /// Row of each id; the texts belong to the table, which has to stay. Refuses empty and repeated
 /// ids, and a table without rows.
 NodeIndex index_ids(const io::CsvTable& table, std::size_t column);
+
+/// The columns of the ends of edges: 'src' and 'dst', 'source' and 'target', 'from' and 'to'.
+std::pair<std::size_t, std::size_t> end_columns(const io::CsvHeader& table);
 
 /// Whether the table has the two columns that edges have.
 bool has_ends(const io::CsvHeader& table);
 
 /// Edges between nodes of a table of nodes. Adds a note about columns that are not used.
-graph::Graph read_graph(const std::filesystem::path& path, const NodeIndex& ids,
-                        const LoadOptions& options, std::vector<std::string>& notes);
+graph::Graph read_graph(io::CsvReader edges, const NodeIndex& ids, const LoadOptions& options,
+                        std::vector<std::string>& notes);
 
 /// Edges that stand alone: the nodes are their ends, numbered by first appearance.
 struct CollectedGraph {

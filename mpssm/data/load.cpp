@@ -13,6 +13,7 @@
 #include "mpssm/base/utf8.h"
 #include "mpssm/data/builtin.h"
 #include "mpssm/data/edges.h"
+#include "mpssm/data/folder.h"
 #include "mpssm/data/paths.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/registry.h"
@@ -142,20 +143,27 @@ Dataset load_registered(const DatasetInfo& info, const LoadOptions& options) {
   return dataset;
 }
 
+// PyTorch Geometric's x, edge_index and y of one graph, and no series: that has steps for its rows.
+bool has_pyg_names(const io::Npz& npz, const LoadOptions& options) {
+  if (!npz.has("x") || npz.header("x").shape.size() != 2) return false;
+  if (npz.has("y") || npz.has("train_mask")) return true;
+  return options.columns != nullptr && options.task && *options.task != Task::kForecast;
+}
+
 Dataset read_arrays(const io::Npz& npz, const LoadOptions& options) {
   if (npz.has("node_ptr")) {
     PackedLayout layout{.is_own = true};
     if (!options.target.empty()) layout.target = options.target;
     return read_packed_npz(npz, layout, options);
   }
-  if (npz.has("node_features")) return read_node_npz(npz, options);
+  if (npz.has("node_features") || has_pyg_names(npz, options)) return read_node_npz(npz, options);
   if (npz.has("speed")) return read_series_npz(npz, nullptr, traffic_protocol(), options);
   if (npz.has("x") || npz.has("values")) return read_series_npz(npz, nullptr, {}, options);
   std::string found;
   for (const std::string& name : npz.names()) found += (found.empty() ? "" : ", ") + name;
   throw base::Error(shown(npz.path()) +
-                    ": expected arrays 'node_ptr' (packed graphs), 'node_features' (one graph) "
-                    "or 'x', 'values', 'speed' (series), got " +
+                    ": expected arrays 'node_ptr' (packed graphs), 'node_features' or 'x' and 'y' "
+                    "(one graph) or 'x', 'values', 'speed' (series), got " +
                     (found.empty() ? "none" : base::printable(found, 200)));
 }
 
@@ -170,30 +178,6 @@ Dataset read_npz(const fs::path& path, const LoadOptions& options) {
   if (!unread.empty()) {
     dataset.notes.push_back(shown(path) + ": not used: " + listed("array", unread));
   }
-  return dataset;
-}
-
-// Tables of other names that a user may expect to count.
-void note_other_tables(const fs::path& folder, std::vector<std::string>& notes) {
-  std::vector<std::string> others;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename();
-    const bool is_used = name == "nodes.csv" || name == "edges.csv";
-    if (entry.path().extension() == ".csv" && !is_used) others.push_back(name);
-  }
-  std::sort(others.begin(), others.end());
-  if (!others.empty()) notes.push_back(shown(folder) + ": not used: " + listed("table", others));
-}
-
-Dataset read_folder(const fs::path& folder, const LoadOptions& options) {
-  for (const char* name : {"nodes.csv", "edges.csv"}) {
-    if (is_file(folder / name)) continue;
-    throw base::Error(shown(folder) + ": expected a folder with nodes.csv and edges.csv, got no " +
-                      name);
-  }
-  Dataset dataset = read_node_tables(folder / "nodes.csv", folder / "edges.csv", options);
-  note_other_tables(folder, dataset.notes);
   return dataset;
 }
 
@@ -212,18 +196,33 @@ void refuse_unused(const std::string& name, const LoadOptions& options, Dataset&
     if (options.horizon) refuse("data.horizon", why);
     if (options.train_ratio) refuse("data.train_ratio", why);
   }
-  if (options.directed.value_or(false)) {
+  if (options.directed) {
     if (is_series) refuse("data.directed", "is a series, whose graph is made undirected");
-    if (is_graphs) refuse("data.directed", "is many graphs, whose edges run as they are listed");
+    if (is_graphs && !is_folder(name)) {
+      refuse("data.directed", "is many graphs, whose edges run as they are listed");
+    }
     if (is_made) refuse("data.directed", "is made, with edges both ways");
   }
+  const fs::path path = name;
+  const bool is_table = is_folder(path) || is_csv(path) || !dataset.columns.empty();
+  if (is_made || find_dataset(name) != nullptr || !is_table) {
+    const std::pair<const char*, const std::string&> settings[] = {
+        {"data.id", options.id},
+        {"data.ignore", options.ignore},
+        {"data.categorical", options.categorical},
+        {"data.numeric", options.numeric}};
+    for (const auto& [setting, value] : settings) {
+      if (!value.empty()) refuse(setting, "is no table and has no columns");
+    }
+  }
   const auto* nodes = std::get_if<NodeData>(&dataset.content);
-  const bool has_choice = is_graphs && !is_made && find_dataset(name) == nullptr;
+  const bool has_choice =
+      (is_graphs || (is_series && is_table)) && !is_made && find_dataset(name) == nullptr;
   const bool is_taken = has_choice || (nodes != nullptr && nodes->target_name == options.target);
   if (!options.target.empty() && !is_taken) {
     refuse("data.target",
            fmt::format("has no target of the name '{}'{}", base::printable(options.target),
-                       nodes != nullptr ? ": its labels are in 'node_labels'" : ""));
+                       nodes != nullptr ? ": its labels are in 'node_labels' (or 'y')" : ""));
   }
   if (is_made && options.task && *options.task != dataset.task) {
     refuse("data.task", fmt::format("is for {}", to_string(dataset.task)));
@@ -235,25 +234,45 @@ void refuse_unused(const std::string& name, const LoadOptions& options, Dataset&
   if (is_series || is_made) note_unused_seed(base::printable(name, 200), options, dataset.notes);
 }
 
+// What to do about files that others write.
+std::string way_out_of(const fs::path& extension) {
+  const std::string_view ending = extension.native();
+  if (ending == ".pt" || ending == ".pth" || ending == ".pkl" || ending == ".pickle") {
+    return "pickled Python is never loaded; in Python: numpy.savez('g.npz', x=data.x, "
+           "edge_index=data.edge_index, y=data.y)";
+  }
+  if (ending == ".graphml" || ending == ".gml" || ending == ".gexf") {
+    return "in Python: json.dump(networkx.node_link_data(graph), open('g.json', 'w'))";
+  }
+  if (ending == ".parquet" || ending == ".feather") {
+    return "in Python: pandas.read_parquet(path).to_csv('nodes.csv', index=False)";
+  }
+  if (ending == ".xlsx" || ending == ".xls" || ending == ".ods") return "save its sheets as CSV";
+  if (ending == ".h5" || ending == ".hdf5" || ending == ".mat") {
+    return "write its arrays to an npz: numpy.savez('g.npz', ...)";
+  }
+  return {};
+}
+
 Dataset read_path(const fs::path& path, const LoadOptions& options) {
   if (is_folder(path)) return read_folder(path, options);
   const fs::path extension = path.extension();
   if (extension == ".npz") return read_npz(path, options);
+  if (extension == ".json" && is_node_link(path)) return read_node_link_json(path, options);
   if (extension == ".json") return read_series_json(path, temporal_protocol(0), options);
-  if (path.filename() == "edges.csv") return read_folder(path.parent_path(), options);
-  if (extension == ".csv") {
-    return read_node_tables(path, path.parent_path() / "edges.csv", options);
-  }
-  throw base::Error(shown(path), fmt::format("expected a folder with nodes.csv and edges.csv, or a "
-                                             ".csv, .npz or .json file, got a file ending in '{}'",
-                                             shown(extension)));
+  if (is_csv(path)) return read_beside(path, options);
+  throw base::Error(
+      {.where = shown(path),
+       .expected = "a folder with nodes.csv and edges.csv, or a .csv, .npz or .json file",
+       .got = fmt::format("a file ending in '{}'", shown(extension)),
+       .hint = way_out_of(extension)});
 }
 
 // More than a name: a folder in it, or one of the endings that are read.
 bool looks_like_a_path(const std::string& name) {
   const fs::path extension = fs::path(name).extension();
   return name.find('/') != std::string::npos || name == "." || name == ".." ||
-         extension == ".npz" || extension == ".csv" || extension == ".json";
+         extension == ".npz" || extension == ".json" || is_csv(name);
 }
 
 // Something is there, but nothing that can be read.
@@ -284,9 +303,7 @@ void check_utf8(const std::string& path) {
 
 // What read_path() and load_registered() read.
 std::vector<fs::path> paths_of(const fs::path& path) {
-  if (is_folder(path)) return {path / "nodes.csv", path / "edges.csv"};
-  if (path.filename() == "edges.csv") return {path.parent_path() / "nodes.csv", path};
-  if (path.extension() == ".csv") return {path, path.parent_path() / "edges.csv"};
+  if (is_folder(path) || is_csv(path)) return tables_of(path);
   return {path};
 }
 
@@ -335,6 +352,22 @@ std::vector<std::filesystem::path> data_folders(const LoadOptions& options) {
   folders.emplace_back("data");
   if (!add_from("XDG_CACHE_HOME", "mpssm")) add_from("HOME", ".cache/mpssm");
   return folders;
+}
+
+bool holds_series(const std::string& path) {
+  if (is_folder(path)) return !table_in(path, "series").empty();
+  if (!is_file(path)) return false;
+  if (is_csv(path)) return table_name(path) == "series";
+  const fs::path extension = fs::path(path).extension();
+  try {
+    if (extension == ".json") return !is_node_link(path);
+    if (extension != ".npz") return false;
+    const io::Npz npz = io::Npz::open(path);
+    const bool is_other = npz.has("node_ptr") || npz.has("node_features") || has_pyg_names(npz, {});
+    return !is_other && (npz.has("x") || npz.has("values") || npz.has("speed"));
+  } catch (const base::Error&) {
+    return false;  // load() says what is wrong
+  }
 }
 
 bool is_name(const std::string& name_or_path) {

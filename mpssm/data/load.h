@@ -13,12 +13,26 @@
 
 namespace mpssm::data {
 
+/// Which way messages run along the edges of own tables.
+enum class EdgeUse { kBoth, kForward, kBackward };
+inline constexpr base::EnumRow<EdgeUse> kEdgeUses[] = {
+    {EdgeUse::kBoth, "both"},
+    {EdgeUse::kForward, "forward"},
+    {EdgeUse::kBackward, "backward"},
+};
+constexpr base::EnumTable<EdgeUse> table_of(EdgeUse) { return kEdgeUses; }
+
 struct LoadOptions {
   std::filesystem::path data_dir = {};  ///< looked into before $MPSSM_DATA and the others
   std::optional<Task> task = {};  ///< own files: what to learn; by default guessed from labels
   /// Own tables: name of the label column; "" = "label". Own packed graphs: name of the array.
   std::string target = {};
-  std::optional<bool> directed = {};     ///< own tables: read edges one way only
+  /// Own tables: not said, edges count both ways, unless a pair has two weights.
+  std::optional<EdgeUse> directed = {};
+  std::string id = {};                   ///< own tables: name of the column of ids; "" = "id"
+  std::string ignore = {};               ///< own tables: columns to leave out, "a,b"
+  std::string categorical = {};          ///< own tables: columns to read as categories
+  std::string numeric = {};              ///< own tables: columns to read as numbers
   std::optional<bool> standardise = {};  ///< own tables and series; default: yes
   std::optional<std::int64_t> lags = {};
   std::optional<std::int64_t> horizon = {};
@@ -52,6 +66,9 @@ std::vector<std::filesystem::path> data_folders(const LoadOptions& options = {})
 /// none for built-in data. Those that are absent are left out: load() says so.
 std::vector<InputFile> input_files(const std::string& name_or_path,
                                    const LoadOptions& options = {});
+
+/// Whether a path holds a series, told by names and arrays alone; false if it cannot be read.
+bool holds_series(const std::string& path);
 
 /// A registered or built-in name, not a path.
 bool is_name(const std::string& name_or_path);

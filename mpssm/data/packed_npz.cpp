@@ -221,7 +221,25 @@ struct Target {
   bool of_nodes = false;
   bool stored_as_float = false;
   bool yes_or_no = false;  // 0 and 1 only
+  // One column of 0, 1, ... and -1 for none, each class there; 0: other numbers.
+  std::int64_t num_classes = 0;
 };
+
+std::int64_t count_classes(const Matrix& target) {
+  constexpr float kMaxClasses = 1000.0f;
+  if (target.columns != 1) return 0;
+  std::vector<bool> has_class;
+  for (const float value : target.values) {
+    if (value != std::floor(value) || value < -1.0f || value >= kMaxClasses) return 0;
+    if (value < 0.0f) continue;
+    const auto at = static_cast<std::size_t>(value);
+    if (at >= has_class.size()) has_class.resize(at + 1);
+    has_class[at] = true;
+  }
+  const bool are_all_there =
+      std::find(has_class.begin(), has_class.end(), false) == has_class.end();
+  return are_all_there && has_class.size() >= 2 ? std::ssize(has_class) : 0;
+}
 
 // [G], [G, K], [nodes] or [nodes, 1].
 Target read_target(const io::Npz& npz, const std::string& name, GraphsData& data) {
@@ -245,21 +263,59 @@ Target read_target(const io::Npz& npz, const std::string& name, GraphsData& data
       header.dtype == io::DType::kFloat32 || header.dtype == io::DType::kFloat64;
   target.yes_or_no = std::all_of(data.target.values.begin(), data.target.values.end(),
                                  [](float value) { return value == 0.0f || value == 1.0f; });
+  target.num_classes = count_classes(data.target);
   return target;
 }
 
-Task choose_task(const std::string& where, const Target& target, std::optional<Task> wanted) {
-  const bool labels = target.yes_or_no && !target.stored_as_float;
-  const Task natural = target.of_nodes ? Task::kNodeRegression
-                       : labels        ? Task::kGraphLabels
-                                       : Task::kGraphRegression;
+// More whole numbers than these are values, unless a user says otherwise.
+constexpr std::int64_t kMaxGuessedClasses = 50;
+
+Task packed_task(const std::string& where, const Target& target, bool is_own,
+                 std::optional<Task> wanted) {
+  const bool of_graphs = !target.of_nodes;
+  const bool are_classes = is_own && !target.stored_as_float && target.num_classes > 0 &&
+                           target.num_classes <= kMaxGuessedClasses;
+  const bool are_labels = of_graphs && target.yes_or_no && !target.stored_as_float;
+  const auto num_classes = static_cast<std::size_t>(target.num_classes);
+  const Task natural = are_classes  ? choose_task(where, of_graphs, num_classes, std::nullopt)
+                       : are_labels ? Task::kGraphLabels
+                       : of_graphs  ? Task::kGraphRegression
+                                    : Task::kNodeRegression;
   if (!wanted || *wanted == natural) return natural;
+  const bool fits = is_of_graphs(*wanted) == of_graphs && *wanted != Task::kForecast;
   const bool is_possible =
-      !target.of_nodes &&
-      (*wanted == Task::kGraphRegression || (*wanted == Task::kGraphLabels && target.yes_or_no));
+      fits && (*wanted == Task::kGraphLabels ? target.yes_or_no
+               : is_of_classes(*wanted)
+                   ? target.num_classes == 2 || (target.num_classes > 2 && !is_binary(*wanted))
+                   : true);
   if (is_possible) return *wanted;
   throw base::Error(where, fmt::format("expected labels for task {}, got those of {}",
                                        to_string(*wanted), to_string(natural)));
+}
+
+void name_classes(const io::Npz& npz, std::int64_t count, const LoadOptions& options,
+                  GraphsData& data) {
+  if (options.class_names != nullptr && !options.class_names->empty()) {
+    data.class_names = *options.class_names;
+  } else if (npz.has("class_names")) {
+    data.class_names = read_names(npz, "class_names", -1);
+  } else {
+    for (std::int64_t c = 0; c < count; ++c) data.class_names.push_back(std::to_string(c));
+  }
+}
+
+// Numbers that are classes: -1 is none, and so are classes that a trained model does not know, if
+// they may be there.
+void check_class_labels(const std::string& where, const LoadOptions& options, GraphsData& data) {
+  for (std::size_t i = 0; i < data.target.values.size(); ++i) {
+    float& value = data.target.values[i];
+    const bool is_new = value >= static_cast<float>(data.class_names.size());
+    if (is_new && !options.skip_new_classes) {
+      throw base::Error(where, fmt::format("[{}]: expected a class in [0, {}) or -1 (none), got {}",
+                                           i, data.class_names.size(), value));
+    }
+    if (value < 0.0f || is_new) value = kNoLabel;
+  }
 }
 
 std::vector<std::string> name_targets(const io::Npz& npz, const PackedLayout& layout,
@@ -277,11 +333,13 @@ Task read_targets(const io::Npz& npz, const PackedLayout& layout, const LoadOpti
   const std::string& name = layout.target;
   if (!npz.has(name) && options.columns != nullptr) {
     const Task task = options.task.value_or(Task::kGraphRegression);
-    data.target.rows = task == Task::kNodeRegression ? data.node_ptr.back() : data.num_graphs();
-    data.target.columns = options.num_targets;
+    const bool are_classes = is_of_classes(task);
+    data.target.rows = is_of_graphs(task) ? data.num_graphs() : data.node_ptr.back();
+    data.target.columns = are_classes ? 1 : options.num_targets;
     data.target.values.assign(static_cast<std::size_t>(data.target.rows * data.target.columns),
                               kNoLabel);
     data.target_names = name_targets(npz, layout, data.target.columns);
+    if (are_classes) name_classes(npz, 0, options, data);
     return task;
   }
   if (!npz.has(name)) {
@@ -296,7 +354,15 @@ Task read_targets(const io::Npz& npz, const PackedLayout& layout, const LoadOpti
   std::optional<Task> wanted = options.task;
   if (!wanted && npz.has("task")) wanted = task_from_name(read_names(npz, "task", 1)[0]);
   data.target_names = name_targets(npz, layout, data.target.columns);
-  return choose_task(array_of(npz, name), target, wanted);
+  // New data need not have all classes.
+  const bool is_known = options.columns != nullptr && wanted && is_of_classes(*wanted);
+  const Task task =
+      is_known ? *wanted : packed_task(array_of(npz, name), target, layout.is_own, wanted);
+  if (is_of_classes(task)) {
+    name_classes(npz, target.num_classes, options, data);
+    check_class_labels(array_of(npz, name), options, data);
+  }
+  return task;
 }
 
 void read_split(const io::Npz& npz, const LoadOptions& options, Dataset& dataset,
@@ -317,12 +383,11 @@ void read_split(const io::Npz& npz, const LoadOptions& options, Dataset& dataset
   } else if (options.columns != nullptr) {
     data.part.assign(static_cast<std::size_t>(data.num_graphs()), Part::kTest);
   } else {
-    const std::vector<std::int32_t> one_class(static_cast<std::size_t>(data.num_graphs()), 0);
-    data.part = random_split(shown(npz.path()), one_class, options.split_seed);
+    data.part = random_split(shown(npz.path()), classes_of(data, dataset.task), options.split_seed);
     dataset.protocol =
         fmt::format("random 50/25/25 split of the graphs, seed {}", options.split_seed);
   }
-  if (options.columns == nullptr) check_parts(shown(npz.path()), data.part, "graph");
+  if (options.columns == nullptr) check_graph_split(shown(npz.path()), dataset.task, data);
 }
 
 std::vector<float> training_labels(const GraphsData& data) {
@@ -342,11 +407,8 @@ double read_scale(const io::Npz& npz, const PackedLayout& layout, Task task,
                   const GraphsData& data) {
   if (layout.scale_by_train_maximum) return train_maximum(data);
   if (!npz.has("label_scale")) {
-    if (!layout.is_own || task == Task::kGraphLabels) return 1.0;
-    // Own labels may have any size and sign; networks start near 1.
-    float largest = 0.0f;
-    for (const float label : training_labels(data)) largest = std::max(largest, std::abs(label));
-    return largest > 0.0f ? largest : 1.0;
+    if (!layout.is_own || task == Task::kGraphLabels || is_of_classes(task)) return 1.0;
+    return largest_training_label(data);
   }
   const float scale = npz.floats("label_scale", Shape{1})[0];
   if (scale > 0.0f) return scale;
@@ -355,6 +417,15 @@ double read_scale(const io::Npz& npz, const PackedLayout& layout, Task task,
 }
 
 }  // namespace
+
+// Own labels may have any size and sign; networks start near 1.
+double largest_training_label(const GraphsData& data) {
+  float largest = 0.0f;
+  for (const float label : training_labels(data)) {
+    if (!std::isnan(label)) largest = std::max(largest, std::abs(label));
+  }
+  return largest > 0.0f ? largest : 1.0;
+}
 
 double train_maximum(const GraphsData& data) {
   float largest = 0.0f;
@@ -371,6 +442,10 @@ Dataset read_packed_npz(const io::Npz& npz, const PackedLayout& layout,
   count_graph(npz, "node_ptr", data.node_ptr.back(), data.edge_ptr.back());
   dataset.task = read_targets(npz, layout, options, data);
   dataset.metric = read_metric(npz, dataset.task);
+  dataset.why = fmt::format("array '{}' holds {}", layout.target,
+                            is_of_classes(dataset.task)          ? "whole numbers from 0 on"
+                            : dataset.task == Task::kGraphLabels ? "0 and 1 in several columns"
+                                                                 : "numbers");
   read_split(npz, options, dataset, data);
   data.label_scale = read_scale(npz, layout, dataset.task, data);
   if (!has_both_directions(data)) {

@@ -19,6 +19,27 @@ inline bool is_folder(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+/// A table, maybe a compressed one.
+inline bool is_csv(const std::filesystem::path& path) {
+  const std::filesystem::path extension = path.extension();
+  return extension == ".csv" || (extension == ".gz" && path.stem().extension() == ".csv");
+}
+
+/// The table of this name in a folder, "nodes" for nodes.csv or nodes.csv.gz; empty: there is none.
+inline std::filesystem::path table_in(const std::filesystem::path& folder, const char* name) {
+  for (const char* ending : {".csv", ".csv.gz"}) {
+    const std::filesystem::path path = folder / (std::string(name) + ending);
+    if (is_file(path)) return path;
+  }
+  return {};
+}
+
+/// "nodes" of "data/nodes.csv.gz".
+inline std::string table_name(const std::filesystem::path& path) {
+  const std::filesystem::path stem = path.stem();
+  return path.extension() == ".gz" ? stem.stem().string() : stem.string();
+}
+
 /// The last part of the path that is a name: "data/people/" is people.
 inline std::string name_of(const std::filesystem::path& path) {
   std::error_code error;

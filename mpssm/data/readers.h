@@ -10,6 +10,7 @@
 
 #include "mpssm/data/dataset.h"
 #include "mpssm/data/load.h"
+#include "mpssm/io/csv.h"
 #include "mpssm/io/npz.h"
 
 namespace mpssm::data {
@@ -17,6 +18,30 @@ namespace mpssm::data {
 /// A table of nodes and a table of edges.
 Dataset read_node_tables(const std::filesystem::path& nodes, const std::filesystem::path& edges,
                          const LoadOptions& options);
+
+/// The same of tables that are open already.
+Dataset read_node_tables(const io::CsvTable& nodes, io::CsvReader edges,
+                         const LoadOptions& options);
+
+/// A graph in the node-link JSON of NetworkX: {"nodes": [{"id": ...}], "links": [{"source": ...}]}.
+Dataset read_node_link_json(const std::filesystem::path& path, const LoadOptions& options);
+/// Whether the file is JSON with nodes and links.
+bool is_node_link(const std::filesystem::path& path);
+
+/// Many graphs as tables; without `graphs`, something is learned of the nodes.
+struct GraphTables {
+  std::filesystem::path nodes = {};
+  std::filesystem::path edges = {};
+  std::filesystem::path graphs = {};
+};
+Dataset read_many_graph_tables(const GraphTables& tables, const LoadOptions& options);
+/// Whether the table says of each row which graph it belongs to.
+bool has_graph_column(const std::filesystem::path& path);
+
+/// A series as a table, long (time, node, value) or wide (time, one column per node), with a table
+/// of edges or of distances.
+Dataset read_series_tables(const std::filesystem::path& series, const std::filesystem::path& edges,
+                           const LoadOptions& options);
 
 /// One graph as arrays: node_features, node_labels, edges, {train,val,test}_masks.
 Dataset read_node_npz(const io::Npz& npz, const LoadOptions& options);
@@ -35,6 +60,8 @@ Dataset read_packed_npz(const io::Npz& npz, const PackedLayout& layout, const Lo
 /// Largest label of the training graphs, what published labels are divided by; 1 if none is
 /// positive.
 double train_maximum(const GraphsData& data);
+/// The largest in size, whatever its sign: what own labels are divided by; 1 if all are 0.
+double largest_training_label(const GraphsData& data);
 
 struct SeriesProtocol {
   std::int64_t lags = 0;  ///< 0: 12 for series of 200 steps and more, else 4

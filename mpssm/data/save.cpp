@@ -95,7 +95,12 @@ Arrays arrays_of(const GraphsData& data) {
         data.codes, Shape{data.node_ptr.back(), std::ssize(data.vocabulary)});
     arrays["vocabulary"] = line(data.vocabulary);
   }
-  arrays["labels"] = matrix(data.target);
+  Matrix labels = data.target;
+  if (!data.class_names.empty()) {
+    for (float& value : labels.values) value = std::isnan(value) ? -1.0f : value;
+    arrays["class_names"] = names_array(data.class_names);
+  }
+  arrays["labels"] = matrix(labels);
   if (!data.target_names.empty()) arrays["target_names"] = names_array(data.target_names);
   std::vector<std::uint8_t> split;
   for (const Part part : data.part) split.push_back(static_cast<std::uint8_t>(part));

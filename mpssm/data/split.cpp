@@ -63,6 +63,21 @@ std::vector<std::int32_t> classes_of(const NodeData& data) {
   return class_of;
 }
 
+std::vector<std::int32_t> classes_of(const GraphsData& data, Task task) {
+  const bool of_graphs = is_of_graphs(task);
+  const bool has_class = of_graphs && is_of_classes(task);
+  std::vector<std::int32_t> class_of(static_cast<std::size_t>(data.num_graphs()), -1);
+  for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
+    const std::int64_t first = (of_graphs ? g : data.node_ptr[g]) * data.target.columns;
+    const std::int64_t end = (of_graphs ? g + 1 : data.node_ptr[g + 1]) * data.target.columns;
+    for (std::int64_t i = first; i < end && class_of[g] < 0; ++i) {
+      const float value = data.target.values[i];
+      if (!std::isnan(value)) class_of[g] = has_class ? static_cast<std::int32_t>(value) : 0;
+    }
+  }
+  return class_of;
+}
+
 std::vector<Part> random_split(const std::string& where, std::span<const std::int32_t> class_of,
                                std::uint64_t seed) {
   std::vector<std::vector<std::size_t>> members;
@@ -132,6 +147,23 @@ void check_splits(const std::string& where, NodeData& data, std::vector<std::str
         if (num_classes == 2) notes.push_back(missing + ": ROC AUC is not defined there");
       }
     }
+  }
+}
+
+void check_graph_split(const std::string& where, Task task, GraphsData& data) {
+  const std::vector<std::int32_t> class_of = classes_of(data, task);
+  for (std::size_t g = 0; g < class_of.size(); ++g) {
+    if (class_of[g] < 0) data.part[g] = Part::kNone;
+  }
+  check_parts(where, data.part, "graph");
+  if (!is_of_graphs(task)) return;
+  const auto counts =
+      count_classes(data.part, class_of, std::max<std::size_t>(data.class_names.size(), 1));
+  for (std::size_t c = 0; c < data.class_names.size(); ++c) {
+    if (counts[static_cast<std::size_t>(Part::kTrain)][c] > 0) continue;
+    throw base::Error(where, fmt::format("class '{}' is missing in train; move a graph of it "
+                                         "there, or drop the class",
+                                         base::printable(data.class_names[c])));
   }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Private to data/: columns of a table of nodes as features and as labels.
+// Private to data/: columns of a table as features and as labels.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,26 +15,50 @@
 
 namespace mpssm::data {
 
-/// "nan", "-inf", "Infinity", ...: what a number column may hold by mistake.
-bool is_non_finite_word(std::string_view text);
+/// "inf", "-Infinity", "1e999": a number by its looks that none can hold.
+bool is_beyond_numbers(std::string_view cell);
 
 /// Mean and deviation of `values`; scale 1 if they are all equal.
 Column fit_number(const std::string& name, std::span<const double> values);
 
-/// How a column becomes numbers: standardised numbers or, if a cell is text, one feature per value.
-/// Adds a note if most of its cells are numbers all the same.
-Column fit_column(const io::CsvTable& table, std::size_t column, bool standardise,
-                  std::vector<std::string>& notes);
+/// What may be learned from: all rows but those of val and test.
+std::vector<bool> rows_to_learn_from(std::span<const Part> parts);
 
-/// Features of the table by columns that were fitted to it or to another one. Adds notes about
-/// values that are unknown to them.
+enum class Wanted { kAuto, kNumeric, kCategorical };
+
+/// How a column becomes numbers, learned from the rows marked in `learn`; what kind of column it is
+/// is told by all rows. nullopt: it is left out, and the report says why. Adds a note where a user
+/// may have meant something else. Throws base::Error where only the user can know.
+std::optional<Column> fit_column(const io::CsvTable& table, std::size_t column,
+                                 const std::vector<bool>& learn, Wanted wanted, bool standardise,
+                                 ColumnReport& report, std::vector<std::string>& notes);
+
+/// What it becomes, for people; without the count of missing cells.
+ColumnReport report_of(const Column& column);
+
+/// Features of the table by columns that were fitted to it or to another one. Adds a report for
+/// each, and notes about values that are unknown to them.
 Matrix apply_columns(const io::CsvTable& table, const std::vector<Column>& columns,
-                     std::vector<std::string>& notes);
+                     std::vector<ColumnReport>& reports, std::vector<std::string>& notes);
+
+/// All features of a table: fits the columns numbered `candidates`, or applies those of a trained
+/// model if `options` has some. Empty `fitted`: there is nothing that can be used.
+struct Features {
+  std::vector<Column> fitted = {};
+  Matrix values = {};
+};
+Features read_table_features(const io::CsvTable& table, std::span<const std::size_t> candidates,
+                             const std::vector<bool>& learn, const LoadOptions& options,
+                             std::vector<ColumnReport>& reports, std::vector<std::string>& notes);
+
+/// The names in a setting like data.ignore, "a,b"; each must be a column of the table.
+std::vector<std::string> columns_named(const io::CsvHeader& table, const std::string& setting,
+                                       const std::string& names);
 
 struct Labels {
   std::vector<float> target;  ///< NaN: none
   std::vector<std::string> class_names;
-  Task task = Task::kNodeRegression;
+  std::string why = {};  ///< they are read like this
 };
 /// Numbers with a fraction or of more than 50 values are a regression, all else classes, unless
 /// `options` says what they are.
@@ -43,5 +68,8 @@ Labels read_labels(const io::CsvTable& table, std::size_t column, const LoadOpti
 /// For labels of classes that a trained model does not know.
 std::string note_of_new_classes(const std::string& where, std::int64_t count,
                                 const std::string& example);
+
+/// The column 'split', a part for each row.
+std::vector<Part> read_parts(const io::CsvTable& table, std::size_t column);
 
 }  // namespace mpssm::data

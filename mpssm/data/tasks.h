@@ -16,5 +16,8 @@ std::string_view default_metric(Task task);
 /// one; two classes may also be learnt as kNodeClasses.
 Task choose_node_task(const std::string& where, std::size_t num_classes,
                       std::optional<Task> wanted);
+/// The same for nodes or graphs.
+Task choose_task(const std::string& where, bool of_graphs, std::size_t num_classes,
+                 std::optional<Task> wanted);
 
 }  // namespace mpssm::data

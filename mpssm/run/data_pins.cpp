@@ -30,6 +30,47 @@ std::vector<data::Part> to_parts(const std::string& text) {
   return parts;
 }
 
+ordered_json to_json(const data::Column& column) {
+  ordered_json json = {{"name", column.name},
+                       {"kind", table_of(column.kind).name(column.kind)},
+                       {"mean", column.mean},
+                       {"scale", column.scale},
+                       {"categories", column.categories},
+                       {"marks_missing", column.has_missing},
+                       {"fill", column.fill}};
+  if (column.kind == data::ColumnKind::kCategories) {
+    json["other"] = column.has_other;
+    json["fill"] = column.fill_category;
+  }
+  if (column.decimal_comma) json["decimal_comma"] = true;
+  if (column.kind == data::ColumnKind::kDate) {
+    json["order"] = table_of(column.date_order).name(column.date_order);
+    json["has_time"] = column.has_time;
+  }
+  return json;
+}
+
+/// Runs of 0.3.0 and older know numbers and categories only.
+data::Column column_from(const ordered_json& json) {
+  data::Column column{.name = json.at("name"), .mean = json.at("mean"), .scale = json.at("scale")};
+  json.at("categories").get_to(column.categories);
+  const std::string kind = json.value("kind", column.categories.empty() ? "number" : "categories");
+  column.kind = data::table_of(data::ColumnKind{}).find(kind).value_or(data::ColumnKind::kNumber);
+  column.has_missing = json.value("marks_missing", false);
+  if (column.kind != data::ColumnKind::kCategories) {
+    column.fill = json.value("fill", column.mean);
+  } else {
+    column.fill_category = json.value("fill", "");
+    column.has_other = json.value("other", false);
+  }
+  column.decimal_comma = json.value("decimal_comma", false);
+  column.date_order = json.value("order", "day first") == "month first"
+                          ? data::DateOrder::kMonthFirst
+                          : data::DateOrder::kDayFirst;
+  column.has_time = json.value("has_time", false);
+  return column;
+}
+
 void check_count(const data::Dataset& dataset, const DataPins& pins, std::int64_t count,
                  const char* samples) {
   if (std::ssize(pins.parts) == count) return;
@@ -98,10 +139,7 @@ std::string to_json(const DataPins& pins) {
   }
   ordered_json columns = ordered_json::array();
   for (const data::Column& column : pins.learned.columns) {
-    columns.push_back({{"name", column.name},
-                       {"mean", column.mean},
-                       {"scale", column.scale},
-                       {"categories", column.categories}});
+    columns.push_back(to_json(column));
   }
   const ordered_json json = {
       {"format", kFormat},
@@ -130,8 +168,7 @@ DataPins pins_from_json(const std::string& text, const std::string& origin) {
       pins.files.push_back({file.at("path"), file.at("sha256")});
     }
     for (const ordered_json& column : json.at("columns")) {
-      pins.learned.columns.push_back({column.at("name"), column.at("mean"), column.at("scale"),
-                                      column.at("categories").get<std::vector<std::string>>()});
+      pins.learned.columns.push_back(column_from(column));
     }
     json.at("class_names").get_to(pins.learned.class_names);
     if (json.contains("vocabulary")) json.at("vocabulary").get_to(pins.learned.vocabulary);

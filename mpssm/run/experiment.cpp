@@ -27,8 +27,12 @@ data::LoadOptions load_options(const train::Config& config, const fs::path& data
   options.data_dir = data_dir;
   options.task = data.task;
   options.target = data.target;
+  options.directed = data.directed;
+  options.id = data.id;
+  options.ignore = data.ignore;
+  options.categorical = data.categorical;
+  options.numeric = data.numeric;
   // Not said is not "no": a registered dataset knows better.
-  if (data.directed) options.directed = true;
   if (!data.standardise) options.standardise = false;
   if (data.lags > 0) options.lags = data.lags;
   if (data.horizon > 0) options.horizon = data.horizon;
@@ -77,9 +81,9 @@ void check_classes(const task::Preprocessing& learned, data::Task task,
                    const train::Weights& weights, const std::string& origin) {
   const std::int64_t outputs = outputs_of(weights);
   const auto names = static_cast<std::int64_t>(learned.class_names.size());
-  const bool fits = task == data::Task::kNodeBinary    ? names == 2 && outputs == 1
-                    : task == data::Task::kNodeClasses ? names >= 2 && names == outputs
-                                                       : names == 0;
+  const bool fits = data::is_binary(task)       ? names == 2 && outputs == 1
+                    : data::is_of_classes(task) ? names >= 2 && names == outputs
+                                                : names == 0;
   if (fits) return;
   throw Error(origin, fmt::format("a model for {} with {} output(s) cannot have {} class name(s)",
                                   data::to_string(task), outputs, names));
@@ -149,13 +153,16 @@ std::string metric_of(const train::Config& config, const data::Dataset& dataset)
   const std::vector<std::string> known = [&]() -> std::vector<std::string> {
     switch (dataset.task) {
       case data::Task::kNodeBinary:
-        return {"roc_auc", "average_precision", "accuracy", "loss"};
+      case data::Task::kGraphBinary:
+        return {"roc_auc", "average_precision", "accuracy", "balanced_accuracy", "f1", "loss"};
       case data::Task::kNodeClasses:
-        return {"accuracy", "loss"};
+      case data::Task::kGraphClasses:
+        return {"accuracy", "balanced_accuracy", "macro_f1", "loss"};
       case data::Task::kGraphLabels:
         return {"average_precision", "loss"};
       case data::Task::kGraphRegression:
       case data::Task::kNodeRegression:
+        return {"mse", "mae", "rmse", "r2", "loss", dataset.metric};
       case data::Task::kForecast:
         return {"mse", "mae", "rmse", "loss", dataset.metric};
     }

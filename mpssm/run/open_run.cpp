@@ -48,8 +48,7 @@ void take_sample(OpenRun& run, std::int64_t index) {
     run.graph.graph = graph_behind(run.input.gso);
     run.graph.name += fmt::format(" graph {}", index);
   }
-  run.predicts_graphs =
-      dataset.task == data::Task::kGraphRegression || dataset.task == data::Task::kGraphLabels;
+  run.predicts_graphs = data::is_of_graphs(dataset.task);
 }
 
 std::vector<std::int64_t> spread_over_test(const OpenRun& run, std::int64_t count) {

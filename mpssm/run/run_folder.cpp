@@ -24,8 +24,8 @@ namespace {
 using base::Error;
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 8> kNames = {
-    "data.json",         "config.toml",     "metrics.csv", "model.safetensors",
+constexpr std::array<std::string_view, 9> kNames = {
+    "data.json",         "card.json",       "config.toml", "metrics.csv", "model.safetensors",
     "state.safetensors", "predictions.csv", "record.json", "board.svg"};
 constexpr std::string_view kLockName = ".mpssm-lock";
 constexpr std::string_view kLockStart = "process ";

@@ -4,7 +4,9 @@
 #include <torch/types.h>
 
 #include "mpssm/base/machine.h"
+#include "mpssm/data/data_card.h"
 #include "mpssm/io/file.h"
+#include "mpssm/report/data_card_text.h"
 #include "mpssm/task/problem.h"
 #include "mpssm/version.h"
 
@@ -19,6 +21,8 @@ std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experim
   const std::string pins_text = to_json(experiment.pins);
   if (!resume) {
     io::write_file(pins_path(folder), pins_text + "\n");
+    const data::DataCard card = data::make_card(*experiment.dataset, experiment.config.data.split);
+    io::write_file(folder / "card.json", report::to_json(card, 1) + "\n");
     io::write_file(folder / "config.toml", config_text);
   }
   const train::TrainJob job{

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/core.h>
+#include <limits>
 #include <numeric>
 
 #include <torch/types.h>
@@ -11,6 +12,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/graph/edge_list.h"
 #include "mpssm/io/csv.h"
+#include "mpssm/task/plain_references.h"
 #include "mpssm/task/problems.h"
 
 namespace mpssm::task {
@@ -29,6 +31,9 @@ graph::Gso operator_of(const data::GraphsData& data, graph::GsoKind kind) {
     const auto last = data.edge_ptr[g + 1];
     edges.src.assign(data.edge_src.begin() + first, data.edge_src.begin() + last);
     edges.dst.assign(data.edge_dst.begin() + first, data.edge_dst.begin() + last);
+    if (!data.edge_weight.empty()) {
+      edges.weight.assign(data.edge_weight.begin() + first, data.edge_weight.begin() + last);
+    }
     graphs.push_back(graph::Graph::from_edges(edges, graph::Direction::kDirected));
   }
   return graph::make_gso(graph::make_batch(graphs), {.kind = kind});
@@ -38,9 +43,13 @@ class GraphsProblem final : public Problem {
  public:
   GraphsProblem(const data::Dataset& dataset, const ProblemOptions& options,
                 const Preprocessing* learned)
-      : task_(dataset.task),
+      : name_(dataset.name),
+        task_(dataset.task),
         is_new_(dataset.is_new),
         data_(std::get<data::GraphsData>(dataset.content)),
+        class_names_(learned != nullptr ? learned->class_names : data_.class_names),
+        has_gaps_(std::any_of(data_.target.values.begin(), data_.target.values.end(),
+                              [](float y) { return std::isnan(y); })),
         gso_(operator_of(data_, options.gso)),
         scale_(learned != nullptr ? learned->label_scale : data_.label_scale),
         metrics_are_scaled_(dataset.metric == "log10_mse"),
@@ -64,7 +73,7 @@ class GraphsProblem final : public Problem {
 
   ProblemShape shape() const override {
     return {.in_channels = data_.codes.empty() ? data_.features.columns : num_codes_,
-            .out_channels = data_.target.columns,
+            .out_channels = num_outputs(),
             .readout = is_node_level() ? nn::Readout::kNode : nn::Readout::kGraph};
   }
 
@@ -93,6 +102,11 @@ class GraphsProblem final : public Problem {
 
   Metrics evaluate(nn::GraphModule& model, Part part) const override {
     const std::vector<std::int64_t>& graphs = graphs_[static_cast<std::size_t>(part)];
+    if (graphs.empty() || !has_labels()) {
+      throw base::Error(name_,
+                        fmt::format("expected labelled graphs{}, got none",
+                                    is_new_ ? "" : fmt::format(" in {}", data::to_string(part))));
+    }
     double loss = 0.0;
     torch::Tensor output = predict(model, graphs, &loss);
     torch::Tensor target = targets(graphs);
@@ -102,20 +116,20 @@ class GraphsProblem final : public Problem {
     }
     const auto count = static_cast<double>(graphs.size());
     Metrics metrics;
-    metrics["loss"] = loss / count;
-    if (task_ == data::Task::kGraphLabels) {
-      std::vector<std::uint8_t> positive;
-      for (const float y : numbers_of(target)) positive.push_back(y > 0.5F ? 1 : 0);
-      metrics["average_precision"] =
-          mean_average_precision(numbers_of(output), positive, data_.target.columns);
-      return metrics;
+    if (data::is_of_classes(task_)) {
+      metrics = class_metrics(numbers_of(output), num_outputs(), numbers_of(target));
+    } else if (task_ == data::Task::kGraphLabels) {
+      metrics["average_precision"] = label_precision(output, target);
+    } else {
+      metrics = value_metrics(numbers_of(output), numbers_of(target));
+      if (is_node_level()) metrics["mse"] = mean_over_graphs(output, target, graphs);
+      metrics["rmse"] = std::sqrt(metrics["mse"]);
+      metrics["log10_mse"] = std::log10(metrics["mse"]);
+      if (metrics_are_scaled_) {
+        metrics["log10_mse_raw"] = metrics["log10_mse"] + 2.0 * std::log10(scale_);
+      }
     }
-    add_error_metrics(errors(numbers_of(output), numbers_of(target)), metrics);
-    if (is_node_level()) metrics["mse"] = mean_over_graphs(output, target, graphs);
-    metrics["rmse"] = std::sqrt(metrics["mse"]);
-    metrics["log10_mse"] = std::log10(metrics["mse"]);
-    if (metrics_are_scaled_)
-      metrics["log10_mse_raw"] = metrics["log10_mse"] + 2.0 * std::log10(scale_);
+    metrics["loss"] = loss / count;
     return metrics;
   }
 
@@ -126,39 +140,26 @@ class GraphsProblem final : public Problem {
   }
 
   void write_predictions(nn::GraphModule& model, const io::Sink& sink) const override {
-    // Which part a graph of other data is in means nothing.
-    std::string header = is_node_level() ? "graph,node" : "graph";
-    if (!is_new_) header += ",split";
-    const bool has_labels = !std::isnan(data_.target.values.front());
-    if (has_labels) {
-      for (const std::string& name : data_.target_names) header += "," + io::csv_cell(name);
-    }
-    for (const std::string& name : data_.target_names) {
-      const bool yes_no = task_ == data::Task::kGraphLabels;
-      header += "," + io::csv_cell(yes_no ? "p(" + name + ")" : "predicted_" + name);
-    }
-    sink(header + "\n");
+    sink(header_of_predictions());
     std::vector<std::int64_t> all(data_.num_graphs());
     std::iota(all.begin(), all.end(), 0);
-    const std::int64_t columns = data_.target.columns;
     for (std::size_t begin = 0; begin < all.size(); begin += batch_) {
       const Samples graphs =
           Samples(all).subspan(begin, std::min<std::size_t>(batch_, all.size() - begin));
-      torch::Tensor output = predict(model, graphs, nullptr);
-      output = task_ == data::Task::kGraphLabels ? torch::sigmoid(output) : output * scale_;
-      const float* row = output.data_ptr<float>();
+      const torch::Tensor output = predict(model, graphs, nullptr);
+      const torch::Tensor shown = as_shown(output);
+      const std::vector<std::int64_t> classes =
+          data::is_of_classes(task_) ? chosen_classes(numbers_of(output), num_outputs())
+                                     : std::vector<std::int64_t>();
+      const float* row = shown.data_ptr<float>();
       std::string text;
+      std::size_t sample = 0;
       for (const std::int64_t g : graphs) {
         const std::int64_t rows = is_node_level() ? num_nodes(g) : 1;
-        for (std::int64_t i = 0; i < rows; ++i, row += columns) {
-          text += std::to_string(g);
-          if (is_node_level()) text += fmt::format(",{}", i);
-          if (!is_new_) text += fmt::format(",{}", data::to_string(data_.part[g]));
-          const std::int64_t first = is_node_level() ? data_.node_ptr[g] + i : g;
-          if (has_labels) {
-            append_numbers(text, data_.target.values.data() + first * columns, columns);
-          }
-          append_numbers(text, row, columns);
+        for (std::int64_t i = 0; i < rows; ++i, row += shown.size(1), ++sample) {
+          append_known(text, g, i);
+          if (!classes.empty()) text += "," + io::csv_cell(class_names_[classes[sample]]);
+          append_numbers(text, row, shown.size(1));
           text += "\n";
         }
       }
@@ -166,12 +167,127 @@ class GraphsProblem final : public Problem {
     }
   }
 
+  std::vector<Reference> references() const override {
+    if (metrics_are_scaled_ || data_.target.columns != 1 || task_ == data::Task::kGraphLabels) {
+      return {};
+    }
+    LabelledRows rows{.truth = data_.target.values,
+                      .num_classes = static_cast<std::int64_t>(class_names_.size())};
+    for (std::int64_t g = 0; g < data_.num_graphs(); ++g) {
+      rows.part.insert(rows.part.end(), is_node_level() ? num_nodes(g) : 1, data_.part[g]);
+    }
+    if (data_.codes.empty()) rows.x = is_node_level() ? tensor_of(data_.features) : mean_features();
+    return plain_references(rows);
+  }
+
   Preprocessing preprocessing() const override {
-    return {.vocabulary = data_.vocabulary, .label_scale = scale_};
+    return {.columns = data_.columns,
+            .class_names = class_names_,
+            .vocabulary = data_.vocabulary,
+            .label_scale = scale_};
   }
 
  private:
-  bool is_node_level() const { return task_ == data::Task::kNodeRegression; }
+  bool is_node_level() const { return !data::is_of_graphs(task_); }
+  /// A logit for each class, but one for two.
+  std::int64_t num_outputs() const {
+    if (!data::is_of_classes(task_)) return data_.target.columns;
+    return data::is_binary(task_) ? 1 : static_cast<std::int64_t>(class_names_.size());
+  }
+  bool has_labels() const {
+    return std::any_of(data_.target.values.begin(), data_.target.values.end(),
+                       [](float y) { return !std::isnan(y); });
+  }
+
+  std::string header_of_predictions() const {
+    std::string header = is_node_level() ? "graph,node" : "graph";
+    // Which part a graph of other data is in means nothing.
+    if (!is_new_) header += ",split";
+    if (has_labels()) {
+      for (const std::string& name : data_.target_names) header += "," + io::csv_cell(name);
+    }
+    if (data::is_of_classes(task_)) {
+      header += ",predicted";
+      for (const std::string& name : class_names_) header += "," + io::csv_cell("p(" + name + ")");
+      return header + "\n";
+    }
+    for (const std::string& name : data_.target_names) {
+      const bool yes_no = task_ == data::Task::kGraphLabels;
+      header += "," + io::csv_cell(yes_no ? "p(" + name + ")" : "predicted_" + name);
+    }
+    return header + "\n";
+  }
+
+  /// The cells "graph,node,split,label" of one line.
+  void append_known(std::string& text, std::int64_t g, std::int64_t i) const {
+    text += data_.graph_ids.empty() ? std::to_string(g) : io::csv_cell(data_.graph_ids[g]);
+    const std::int64_t node = data_.node_ptr[g] + i;
+    if (is_node_level()) {
+      text +=
+          "," + (data_.node_ids.empty() ? std::to_string(i) : io::csv_cell(data_.node_ids[node]));
+    }
+    if (!is_new_) text += fmt::format(",{}", data::to_string(data_.part[g]));
+    if (!has_labels()) return;
+    const std::int64_t columns = data_.target.columns;
+    const float* known = data_.target.values.data() + (is_node_level() ? node : g) * columns;
+    for (std::int64_t k = 0; k < columns; ++k) {
+      if (std::isnan(known[k])) {
+        text += ",";
+      } else if (data::is_of_classes(task_)) {
+        text += "," + io::csv_cell(class_names_[static_cast<std::size_t>(known[k])]);
+      } else {
+        append_numbers(text, known + k, 1);
+      }
+    }
+  }
+
+  /// Probabilities of classes and labels, values on their own scale.
+  torch::Tensor as_shown(const torch::Tensor& output) const {
+    if (task_ == data::Task::kGraphLabels) return torch::sigmoid(output).contiguous();
+    if (!data::is_of_classes(task_)) return (output * scale_).contiguous();
+    if (!data::is_binary(task_)) return torch::softmax(output, 1).contiguous();
+    const torch::Tensor one = torch::sigmoid(output);
+    return torch::cat({1 - one, one}, 1).contiguous();
+  }
+
+  /// Of each graph the mean of each feature and the logarithm of its size: [G, F + 1].
+  torch::Tensor mean_features() const {
+    const std::int64_t columns = data_.features.columns;
+    torch::Tensor x = torch::zeros({data_.num_graphs(), columns + 1});
+    for (std::int64_t g = 0; g < data_.num_graphs(); ++g) {
+      float* row = x.data_ptr<float>() + g * (columns + 1);
+      const auto size = static_cast<float>(num_nodes(g));
+      for (std::int64_t i = data_.node_ptr[g]; i < data_.node_ptr[g + 1]; ++i) {
+        for (std::int64_t c = 0; c < columns; ++c) {
+          row[c] += data_.features.values[i * columns + c] / size;
+        }
+      }
+      row[columns] = std::log(size);
+    }
+    return x;
+  }
+
+  /// Over labels that have yes and no, each over the graphs where it is known.
+  double label_precision(const torch::Tensor& output, const torch::Tensor& target) const {
+    const std::int64_t columns = data_.target.columns;
+    double sum = 0.0;
+    std::int64_t count = 0;
+    for (std::int64_t k = 0; k < columns; ++k) {
+      std::vector<float> score;
+      std::vector<std::uint8_t> positive;
+      for (std::int64_t i = 0; i < target.size(0); ++i) {
+        const float y = target.data_ptr<float>()[i * columns + k];
+        if (std::isnan(y)) continue;
+        score.push_back(output.data_ptr<float>()[i * columns + k]);
+        positive.push_back(y > 0.5F ? 1 : 0);
+      }
+      const auto yes = std::count(positive.begin(), positive.end(), 1);
+      if (yes == 0 || yes == std::ssize(positive)) continue;
+      sum += average_precision(score, positive);
+      ++count;
+    }
+    return count == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(count);
+  }
   std::int64_t num_nodes(std::int64_t g) const { return data_.node_ptr[g + 1] - data_.node_ptr[g]; }
 
   std::int64_t count_nodes(Samples graphs) const {
@@ -226,23 +342,42 @@ class GraphsProblem final : public Problem {
     return scale_ == 1.0 ? target : target / scale_;
   }
 
-  /// Sum over the graphs of the mean loss of each.
+  /// Sum over the graphs of the mean loss of each, over what is known of it.
   torch::Tensor loss_of(const torch::Tensor& output, Samples graphs) const {
-    const torch::Tensor target = targets(graphs);
-    if (task_ == data::Task::kGraphLabels) {
-      const torch::Tensor each =
-          at::binary_cross_entropy_with_logits(output, target, {}, {}, at::Reduction::None);
-      return ordered_sum(each) / static_cast<double>(data_.target.columns);
+    torch::Tensor target = targets(graphs);
+    torch::Tensor known;
+    if (has_gaps_) {
+      known = torch::isnan(target).logical_not().to(torch::kFloat);
+      target = torch::nan_to_num(target);
     }
-    const torch::Tensor difference = output - target;
-    const torch::Tensor each = use_mae_ ? difference.abs() : difference.square();
-    if (!is_node_level()) return ordered_sum(each) / static_cast<double>(data_.target.columns);
-    torch::Tensor weight = torch::empty({output.size(0), 1});
+    torch::Tensor each;
+    if (task_ == data::Task::kGraphLabels || data::is_binary(task_)) {
+      each = at::binary_cross_entropy_with_logits(output, target, {}, {}, at::Reduction::None);
+    } else if (data::is_of_classes(task_)) {
+      each = at::cross_entropy_loss(output, target.squeeze(1).to(torch::kLong), {},
+                                    at::Reduction::None)
+                 .unsqueeze(1);
+    } else {
+      const torch::Tensor difference = output - target;
+      each = use_mae_ ? difference.abs() : difference.square();
+    }
+    if (!is_node_level() && !has_gaps_) {
+      return ordered_sum(each) / static_cast<double>(each.size(1));
+    }
+    return ordered_sum(each * weights_of(known, each, graphs));
+  }
+
+  /// 1 over what is known of a graph for each entry of it, 0 where nothing is.
+  torch::Tensor weights_of(const torch::Tensor& known, const torch::Tensor& each,
+                           Samples graphs) const {
+    torch::Tensor weight = has_gaps_ ? known.contiguous() : torch::ones_like(each);
     float* to = weight.data_ptr<float>();
     for (const std::int64_t g : graphs) {
-      to = std::fill_n(to, num_nodes(g), 1.0F / static_cast<float>(num_nodes(g)));
+      const std::int64_t entries = (is_node_level() ? num_nodes(g) : 1) * each.size(1);
+      const float count = std::accumulate(to, to + entries, 0.0F);
+      for (std::int64_t i = 0; i < entries; ++i, ++to) *to /= std::max(count, 1.0F);
     }
-    return ordered_sum(each * weight);
+    return weight;
   }
 
   double mean_over_graphs(const torch::Tensor& output, const torch::Tensor& target,
@@ -252,11 +387,14 @@ class GraphsProblem final : public Problem {
     double sum = 0.0;
     for (const std::int64_t g : graphs) {
       double of_graph = 0.0;
+      std::int64_t known = 0;
       for (std::int64_t i = 0; i < num_nodes(g); ++i, ++y, ++truth) {
+        if (std::isnan(*truth)) continue;
         const double difference = static_cast<double>(*y) - *truth;
         of_graph += difference * difference;
+        ++known;
       }
-      sum += of_graph / static_cast<double>(num_nodes(g));
+      if (known > 0) sum += of_graph / static_cast<double>(known);
     }
     return sum / static_cast<double>(graphs.size());
   }
@@ -273,9 +411,12 @@ class GraphsProblem final : public Problem {
     return torch::cat(outputs).contiguous();
   }
 
+  std::string name_;
   data::Task task_;
   bool is_new_;
   const data::GraphsData& data_;
+  std::vector<std::string> class_names_;
+  bool has_gaps_;  // labels that are not known
   graph::Gso gso_;
   double scale_;
   bool metrics_are_scaled_;  // published on divided labels; else on the labels as they are

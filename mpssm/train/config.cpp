@@ -104,6 +104,14 @@ void assign_setting(Config& config, const std::string& place, std::string_view k
     const auto must_fit = [&](auto& value) {
       if (!assign(value)) throw Error(where, fmt::format("expected {}", type_name<Member>()));
     };
+    if constexpr (std::same_as<Member, std::optional<data::EdgeUse>>) {
+      // Runs of 0.3.0 and older have true or false here.
+      bool is_directed = false;
+      if (assign(is_directed)) {
+        member = is_directed ? std::optional(data::EdgeUse::kForward) : std::nullopt;
+        return;
+      }
+    }
     if constexpr (kIsNamed<Member>) {
       std::string text;
       must_fit(text);

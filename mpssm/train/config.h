@@ -11,6 +11,7 @@
 
 #include "mpssm/base/enum_table.h"
 #include "mpssm/data/dataset.h"
+#include "mpssm/data/load.h"
 #include "mpssm/engine/activation.h"
 #include "mpssm/engine/plan.h"
 #include "mpssm/engine/pool.h"
@@ -55,7 +56,11 @@ struct DataConfig {
   std::int64_t split = 0;
   std::optional<data::Task> task;  ///< none: "auto"
   std::string target = "";
-  bool directed = false;
+  std::optional<data::EdgeUse> directed;  ///< none: "auto"
+  std::string id = "";
+  std::string ignore = "";
+  std::string categorical = "";
+  std::string numeric = "";
   bool standardise = true;
   std::int64_t lags = 0;
   std::int64_t horizon = 0;
@@ -125,7 +130,12 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("data.split", data.split, "which of the dataset's splits");
   visit("data.task", data.task, "own files: what to learn; auto looks at the labels");
   visit("data.target", data.target, "own tables: label column");
-  visit("data.directed", data.directed, "own tables: edges count one way only");
+  visit("data.id", data.id, "own tables: column of ids");
+  visit("data.ignore", data.ignore, "own tables: columns to leave out, a,b,c");
+  visit("data.categorical", data.categorical, "own tables: columns to read as categories");
+  visit("data.numeric", data.numeric, "own tables: columns to read as numbers");
+  visit("data.directed", data.directed,
+        "own tables: the way of messages; auto: both, unless a pair has two weights");
   visit("data.standardise", data.standardise, "own tables and series: mean 0, deviation 1");
   visit("data.lags", data.lags, "series: steps seen (0: the dataset's)");
   visit("data.horizon", data.horizon, "series: steps predicted (0: the dataset's)");

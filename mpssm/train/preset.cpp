@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/train/preset.h"
 
+#include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
 
 namespace mpssm::train {
@@ -8,6 +9,9 @@ namespace mpssm::train {
 std::string preset_name(const std::string& dataset) {
   const std::string name = dataset.substr(0, dataset.find(':'));
   const data::DatasetInfo* info = data::find_dataset(name);
+  if (!dataset.empty() && !data::is_name(dataset)) {
+    return data::holds_series(dataset) ? "series" : "own";
+  }
   return preset(name) == nullptr && info != nullptr ? info->family : name;
 }
 

@@ -9,7 +9,7 @@
 namespace mpssm::train {
 
 /// Whose settings a dataset starts from: its own, or those of its family ("board" for
-/// "board:50x50", "traffic" for "pems-bay").
+/// "board:50x50", "traffic" for "pems-bay"); of a path, those of own series or of other own data.
 std::string preset_name(const std::string& dataset);
 
 /// Defaults, then those settings; data.name is left to the caller.

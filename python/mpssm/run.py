@@ -25,7 +25,8 @@ else:
     import tomli as tomllib
 
 _READOUTS = {"node_binary": "node", "node_classes": "node", "node_regression": "node",
-             "graph_regression": "graph", "graph_labels": "graph", "forecast": "forecast"}
+             "graph_binary": "graph", "graph_classes": "graph", "graph_regression": "graph",
+             "graph_labels": "graph", "forecast": "forecast"}
 
 
 @dataclass

@@ -483,7 +483,7 @@ class BadRuns(BadInput):
         wild = ["--set", "train.lr=1e9", "--set", "model.state=diagonal", "--set", "model.norm=none", "--set",
                 "model.state_norm=none", "--set", "train.epochs=200"]
         self.refuse(["train", self.store / "g.npz", "--quiet", "--out", "wild", *wild], "training stopped at step",
-                    "train.lr", leaves=["wild", "wild/config.toml", "wild/data.json"])
+                    "train.lr", leaves=["wild", "wild/card.json", "wild/config.toml", "wild/data.json"])
 
     def test_questions_about_a_run_that_it_cannot_answer_are_refused(self):
         def refuse(args, *phrases):

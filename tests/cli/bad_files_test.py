@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Damaged and hostile files end with one line that says what is wrong and where."""
 
+import gzip
 import json
 import os
 import struct
 import unittest
 import zipfile
+import zlib
 
 import program
 from program import NODES, npy, npy_raw
@@ -163,15 +165,15 @@ class BadTables(BadInput):
         self.refuse_tables("nodes.csv:2:", nodes=self.replace("a,1.5,red", 'a,1.5,"red'))
         self.refuse_tables("edges.csv:2:", "expected 2 cells", edges="src,dst\na\n")
 
-    def test_cells_without_a_number_are_refused(self):
-        self.refuse_tables("nodes.csv:3: column 'height'", "empty", nodes=self.replace("2.5", ""))
-        self.refuse_tables("nodes.csv:3: column 'height'", "nan", nodes=self.replace("2.5", "nan"))
-        self.refuse_tables("nodes.csv:3: column 'height'", "1e999", nodes=self.replace("2.5", "1e999"))
+    def test_cells_that_no_number_can_hold_are_refused(self):
+        for cell in ("inf", "-Infinity", "1e999"):
+            self.refuse_tables("nodes.csv:3: column 'height'", f"'{cell}'", "finite", nodes=self.replace("2.5", cell))
+        self.refuse_tables("edges.csv:2:", "'1,2,3'", edges="src;dst;weight\na;b;1,2,3\n")
         self.refuse_tables("edges.csv:2:", "'heavy'", edges="src,dst,weight\na,b,heavy\n")
 
     def test_labels_that_are_no_labels_are_refused(self):
-        labels = "id,x,label\na,1,0.5\nb,2,nan\nc,3,0.25\nd,4,1\n"
-        self.refuse_tables("nodes.csv:3: column 'label'", "'nan'", nodes=labels, edges="src,dst\na,b\n")
+        labels = "id,x,label\na,1,0.5\nb,2,inf\nc,3,0.25\nd,4,1\n"
+        self.refuse_tables("nodes.csv:3: column 'label'", "'inf'", nodes=labels, edges="src,dst\na,b\n")
         self.refuse_tables("'label'", "two classes", nodes=NODES.replace(",no", ",yes"))
         self.refuse_tables("'label'", "empty cells", nodes="id,x,label\na,1,\nb,2,\n",
                            edges="src,dst\na,b\n")
@@ -198,10 +200,42 @@ class BadTables(BadInput):
         self.refuse_tables("in test, got none",
                            nodes=head + "a,1,u,train\nb,2,v,train\nc,3,u,val\nd,4,v,val\ne,5,u,val\n")
 
-    def test_a_text_column_with_too_many_values_is_refused(self):
-        rows = "".join(f"{i},word{i},{'uv'[i % 2]}\n" for i in range(120))
-        self.refuse_tables("nodes.csv:2: column 'note'", "at most 100", nodes="id,note,label\n" + rows,
-                           edges="src,dst\n0,1\n")
+    def test_free_text_is_refused_with_the_way_out(self):
+        rows = "".join(f"{i},we came here {i} times,{'uv'[i % 2]}\n" for i in range(30))
+        self.refuse_tables("nodes.csv:2: column 'note'", "free text", "data.ignore=note",
+                           nodes="id,note,label\n" + rows, edges="src,dst\n0,1\n")
+
+    def test_columns_that_are_not_there_are_named(self):
+        self.write_tables()
+        for key in ("ignore", "categorical", "numeric"):
+            self.refuse_train("own", ["--set", f"data.{key}=height,hight"], f"data.{key}", "'hight'", "did you mean 'height'?")
+        self.refuse_train("own", ["--set", "data.id=name"], "nodes.csv", "'name'", "data.id")
+        self.refuse_train("own", ["--target", "labell"], "nodes.csv", "'labell'", "did you mean 'label'?")
+        self.refuse_train("own", ["--set", "data.numeric=colour"], "nodes.csv:2: column 'colour'", "finite number", "'red'")
+        self.refuse_train("own", ["--set", "data.directed=sideways"], "data.directed", "both, forward, backward")
+        program.write_npz(self.folder / "g.npz", program.graph_arrays())
+        self.refuse_train("g.npz", ["--set", "data.ignore=height"], "data.ignore", "no table")
+
+    def test_weights_that_differ_are_refused_if_edges_must_count_both_ways(self):
+        self.write_tables(edges="src,dst,weight\na,b,1\nb,a,2\n")
+        self.refuse_train("own", ["--set", "data.directed=both"], "edges.csv", "backwards", "data.directed=forward")
+
+    def test_a_compressed_table_that_is_none_is_refused(self):
+        self.write_tables(nodes=None)
+        packed = gzip.compress(NODES.encode())
+        for content, phrase in ((b"id,label", "gzip"), (packed[:-9], "cut off"), (packed[:20], "cut off"), (b"", "cut off"),
+                                (packed[:30] + b"xxxx" + packed[34:], "gzip"), (gzip.compress(b""), "empty file")):
+            self.write("own/nodes.csv.gz", content)
+            self.refuse(["data", "info", "own"], "nodes.csv.gz", phrase)
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)  # a thousand times as much as the file
+        self.write("own/nodes.csv.gz", b"".join(packer.compress(bytes(1 << 20)) for _ in range(640)) + packer.flush())
+        self.refuse(["data", "info", "own"], "nodes.csv.gz", "MiB", "unpack")
+
+    def test_kinds_of_files_that_are_not_read_say_what_to_do(self):
+        for name, way in (("d.pt", "numpy.savez"), ("d.pkl", "numpy.savez"), ("d.parquet", "to_csv"), ("d.graphml", "node_link_data"),
+                          ("d.gml", "node_link_data"), ("d.xlsx", "CSV"), ("d.h5", "npz")):
+            self.write(name, b"anything")
+            self.refuse(["data", "info", name], name, "expected", way)
 
     def test_a_file_that_is_no_table_is_refused(self):
         self.refuse_tables("nodes.csv", nodes=bytes(range(256)) * 8)
@@ -230,6 +264,75 @@ class BadTables(BadInput):
         self.refuse(["data", "info", "notes.txt"], "notes.txt", "'.txt'")
         (self.folder / "folder.npz").mkdir()
         self.refuse(["data", "info", "folder.npz"], "folder.npz", "nodes.csv")
+
+
+class BadGraphTables(BadInput):
+    """Many graphs as tables."""
+
+    NODES = "graph,id,x\n" + "".join(f"{g},{i},{i}\n" for g in "abcdef" for i in range(3))
+    EDGES = "graph,src,dst\n" + "".join(f"{g},0,1\n" for g in "abcdef")
+    GRAPHS = "graph,label\n" + "".join(f"{g},{'uv'[i % 2]}\n" for i, g in enumerate("abcdef"))
+
+    def refuse_graphs(self, *phrases, nodes=NODES, edges=EDGES, graphs=GRAPHS):
+        for name, content in (("nodes", nodes), ("edges", edges), ("graphs", graphs)):
+            self.write(f"many/{name}.csv", content)
+        self.refuse(["data", "info", "many"], *phrases)
+
+    def test_rows_of_unknown_graphs_and_nodes(self):
+        self.refuse_graphs("nodes.csv:20: column 'graph'", "'z'", "graphs.csv", nodes=self.NODES + "z,0,1\n")
+        self.refuse_graphs("nodes.csv", "graph 'g'", "got none", graphs=self.GRAPHS + "g,u\n")
+        self.refuse_graphs("edges.csv:8: column 'graph'", "'z'", edges=self.EDGES + "z,0,1\n")
+        self.refuse_graphs("edges.csv:8: column 'dst'", "'7'", edges=self.EDGES + "a,0,7\n")
+        self.refuse_graphs("nodes.csv:20: column 'id'", "each id once", "'0'", nodes=self.NODES + "a,0,1\n")
+        self.refuse_graphs("graphs.csv:8", "'a' again", graphs=self.GRAPHS + "a,u\n")
+
+    def test_tables_that_do_not_say_which_graph(self):
+        self.refuse_graphs("edges.csv", "a column 'graph'", "several graphs", edges="src,dst\n0,1\n")
+        self.refuse_graphs("nodes.csv", "'graph'", nodes="id,x\n0,1\n")
+
+    def test_labels_and_splits_of_graphs(self):
+        self.refuse_graphs("graphs.csv", "two classes", graphs=self.GRAPHS.replace(",v", ",u"))
+        self.refuse_graphs("graphs.csv:3: column 'label_b'", "'maybe'",
+                           graphs="graph,label_a,label_b\n" + "".join(f"{g},1,{'no' if g == 'a' else 'maybe'}\n" for g in "abcdef"))
+        split = ("train", "val", "train", "test", "val", "test")
+        self.refuse_graphs("graphs.csv", "class 'v' is missing in train",
+                           graphs="graph,label,split\n" + "".join(f"{g},{'uv'[i % 2]},{split[i]}\n" for i, g in enumerate("abcdef")))
+
+    def test_weights_of_many_graphs(self):
+        self.refuse_graphs("edges.csv:2: column 'weight'", "'x'", edges="graph,src,dst,weight\na,0,1,x\n")
+
+
+class BadSeriesTables(BadInput):
+    LONG = "time,node,value\n" + "".join(f"{t},{n},{t % 5}\n" for t in range(30) for n in "ab")
+    WIDE = "time,a,b\n" + "".join(f"{t},{t % 5},{t % 3}\n" for t in range(30))
+    EDGES = "src,dst\na,b\n"
+
+    def refuse_series(self, *phrases, series=LONG, edges=EDGES, distances=None):
+        for name, content in (("series", series), ("edges", edges), ("distances", distances)):
+            path = self.write(f"own/{name}.csv", content or "")
+            if content is None:
+                path.unlink()
+        self.refuse(["data", "info", "own"], *phrases)
+
+    def test_times_that_are_none_or_come_twice(self):
+        self.refuse_series("series.csv:3: column 'time'", "'later'", "date", series=self.LONG.replace("0,b", "later,b", 1))
+        self.refuse_series("series.csv:62: column 'node'", "each node once", "'a'", series=self.LONG + "3,a,1\n")
+        self.refuse_series("series.csv:32: column 'time'", "each time once", "'3'", series=self.WIDE + "3,1,1\n")
+        self.refuse_series("series.csv", "'time'", series=self.LONG.replace("time,", "when,"))
+
+    def test_values_that_are_none(self):
+        self.refuse_series("series.csv:2: column 'value'", "'x'", series=self.LONG.replace("0,a,0", "0,a,x", 1))
+        self.refuse_series("series.csv:2: column 'value'", "'1e99'", series=self.LONG.replace("0,a,0", "0,a,1e99", 1))
+        self.refuse_series("node 'c'", "got none", series=self.WIDE.replace("\n", ",\n").replace("a,b,\n", "a,b,c\n", 1))
+        self.refuse_series("'value'", series="time,node\n1,a\n")
+        self.refuse_series("only times", series="time\n1\n2\n")
+        self.refuse_series("series.csv", "at least one step", series="time,node,value\n")
+
+    def test_graphs_of_series(self):
+        self.refuse_series("edges.csv", "such as 'a'", "'q' is none of them", edges="src,dst\np,q\n".replace("p,q", "q,a"))
+        self.refuse_series("edges.csv or distances.csv", edges=None)
+        self.refuse_series("distances.csv:2: column 'distance'", "0 or more", "'-3'", edges=None, distances="from,to,distance\na,b,-3\n")
+        self.refuse_series("windows", series="time,a,b\n1,2,3\n2,3,4\n")
 
 
 class BadSeries(BadInput):

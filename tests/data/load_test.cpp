@@ -75,7 +75,8 @@ TEST(Load, PathsOtherThanUtf8AreRefusedBeforeTheyAreRead) {
 TEST(Load, SettingsThatMeanNothingToBuiltInDataAreRefused) {
   EXPECT_THAT(load_complaint("board:4x4", {.task = Task::kNodeRegression}), HasSubstr("data.task"));
   EXPECT_THAT(load_complaint("board:4x4", {.target = "mines"}), HasSubstr("data.target"));
-  EXPECT_THAT(load_complaint("board:4x4", {.directed = true}), HasSubstr("data.directed"));
+  EXPECT_THAT(load_complaint("board:4x4", {.directed = EdgeUse::kForward}),
+              HasSubstr("data.directed"));
   EXPECT_THAT(load_complaint("board:4x4", {.lags = 2}), HasSubstr("data.lags"));
   EXPECT_THAT(load("board:4x4", {.split_seed = 1}).notes,
               ::testing::ElementsAre(HasSubstr("data.split_seed")));

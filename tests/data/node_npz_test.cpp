@@ -138,7 +138,7 @@ TEST_F(NodeNpz, RefusesSettingsThatMeanNothingToIt) {
   EXPECT_THAT(load_arrays(good(), {.split_seed = 7, .make_seed = 8}).notes,
               ElementsAre(HasSubstr("data.split_seed is not used"),
                           HasSubstr("data.make_seed is not used")));
-  load_arrays(good(), {.target = "label", .directed = true});
+  load_arrays(good(), {.target = "label", .directed = EdgeUse::kForward});
 }
 
 TEST_F(NodeNpz, NamesOtherThanUtf8AreRefused) {

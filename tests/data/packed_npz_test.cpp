@@ -71,6 +71,30 @@ TEST_F(PackedNpz, ScalesOwnLabelsByThoseOfTheTrainingGraphsAlone) {
   EXPECT_EQ(graphs_of(load_with("labels", floats({0, 5, 5}))).label_scale, 1.0);
 }
 
+// Graphs of 2 (training), 3 and 1 nodes: each class has to be in training.
+TEST_F(PackedNpz, WholeNumbersOfGraphsAndNodesAreClasses) {
+  Arrays arrays = good_graphs();
+  arrays["labels"] = integers({0, 1, 2, 0, -1, 1});
+  Dataset dataset = load_arrays(arrays);
+  EXPECT_EQ(dataset.task, Task::kNodeClasses);
+  EXPECT_THAT(graphs_of(dataset).class_names, ElementsAre("0", "1", "2"));
+  EXPECT_TRUE(std::isnan(graphs_of(dataset).target.values[4]));
+  EXPECT_EQ(graphs_of(dataset).label_scale, 1.0);
+  arrays["labels"] = integers({1, 0, 1});
+  EXPECT_THAT(testing::message_of([&] { load_arrays(arrays); }),
+              HasSubstr("class '0' is missing in train"));
+  EXPECT_EQ(load_arrays(arrays, {.task = Task::kGraphRegression}).task, Task::kGraphRegression);
+  arrays["split"] = integers({0, 0, 2});
+  EXPECT_THAT(testing::message_of([&] { load_arrays(arrays); }), HasSubstr("in val, got none"));
+  const std::vector<std::string> names = {"0", "1"};
+  const std::vector<Column> none;
+  const LoadOptions options{.task = Task::kGraphBinary, .columns = &none, .class_names = &names};
+  EXPECT_EQ(load_arrays(arrays, options).task, Task::kGraphBinary);
+  arrays["labels"] = integers({0, 1, 7});
+  EXPECT_THAT(testing::message_of([&] { load_arrays(arrays, options); }),
+              HasSubstr("[2]: expected a class in [0, 2) or -1 (none), got 7"));
+}
+
 TEST_F(PackedNpz, FloatsAreARegressionOfGraphsOrNodes) {
   Dataset dataset = load_with("labels", floats({1, 0, 1}));
   EXPECT_EQ(dataset.task, Task::kGraphRegression);
@@ -223,7 +247,9 @@ TEST(SaveNpz, NodeDataComesBackFromAFile) {
              "id,x,label,split\n\"a,1\",1,\xc3\xa9t\xc3\xa9,0\nb,2,v,0\nc,3,v,1\nd,4,v,2\ne,4,,\n");
   folder.put("t/edges.csv", "src,dst,weight\n\"a,1\",b,0.1\nc,b,0.3\nd,d,-7\n");
   for (const bool directed : {false, true}) {
-    const Dataset made = load(folder / "t", {.task = Task::kNodeClasses, .directed = directed});
+    const Dataset made = load(
+        folder / "t",
+        {.task = Task::kNodeClasses, .directed = directed ? EdgeUse::kForward : EdgeUse::kBoth});
     save_npz(folder / "saved.npz", made);
     const Dataset read = load(folder / "saved.npz");
     EXPECT_EQ(read.task, Task::kNodeClasses);
@@ -247,7 +273,7 @@ TEST_F(PackedNpz, SaysWhatIsNotUsedAndRefusesWhatMeansNothing) {
   const auto complaint = [&](const LoadOptions& options) {
     return testing::message_of([&] { load_arrays(good_graphs(), options); });
   };
-  EXPECT_THAT(complaint({.directed = true}), HasSubstr("data.directed"));
+  EXPECT_THAT(complaint({.directed = EdgeUse::kForward}), HasSubstr("data.directed"));
   EXPECT_THAT(complaint({.lags = 2}), HasSubstr("data.lags"));
 }
 

@@ -58,7 +58,7 @@ TEST_F(Series, SaysWhatIsNotUsedAndRefusesWhatMeansNothing) {
   EXPECT_THAT(load_arrays(arrays, {.split_seed = 3}).notes,
               ElementsAre(AllOf(HasSubstr("not used"), HasSubstr("'edge_attr'")),
                           HasSubstr("data.split_seed")));
-  EXPECT_THAT(message_of(arrays, {.directed = true}), HasSubstr("data.directed"));
+  EXPECT_THAT(message_of(arrays, {.directed = EdgeUse::kForward}), HasSubstr("data.directed"));
   EXPECT_THAT(message_of(arrays, {.target = "x"}), HasSubstr("data.target"));
   const std::string json = "{\"edges\": [[0, 1]], \"X\": " + rows(30);
   EXPECT_TRUE(load_json(json + "}").notes.empty());

@@ -171,6 +171,46 @@ TEST(GraphsProblem, ErrorsAreMeansOverGraphsOnBothScales) {
               std::log10(mse * graphs.label_scale * graphs.label_scale), 1e-5);
 }
 
+/// The graphs above with a class for each: small, middle or large.
+data::Dataset make_classes_of_graphs(std::int64_t num_classes) {
+  data::Dataset dataset = make_graphs_data();
+  auto& graphs = std::get<data::GraphsData>(dataset.content);
+  dataset.task = num_classes == 2 ? data::Task::kGraphBinary : data::Task::kGraphClasses;
+  dataset.metric = "accuracy";
+  graphs.label_scale = 1.0;
+  graphs.target = {.rows = graphs.num_graphs(), .columns = 1};
+  for (std::int64_t g = 0; g < graphs.num_graphs(); ++g) {
+    graphs.target.values.push_back(static_cast<float>(g % num_classes));
+  }
+  for (std::int64_t c = 0; c < num_classes; ++c) {
+    graphs.class_names.push_back(std::string(1, static_cast<char>('a' + c)));
+  }
+  return dataset;
+}
+
+TEST(GraphsProblem, LossOfAConstantIsTheEntropyOfTheClasses) {
+  for (const std::int64_t num_classes : {2, 3}) {
+    data::Dataset dataset = make_classes_of_graphs(num_classes);
+    auto& graphs = std::get<data::GraphsData>(dataset.content);
+    const auto problem = make_problem(dataset, train::problem_options(small_config()));
+    EXPECT_EQ(problem->shape().out_channels, num_classes == 2 ? 1 : 3);
+    auto model = constant_model(*problem, 0.0F);
+    const double entropy = std::log(static_cast<double>(num_classes));
+    EXPECT_NEAR(problem->loss(model, all_of(10)).item<double>(), entropy, 1e-6);
+    EXPECT_NEAR(problem->evaluate(model, Part::kTest).at("loss"), entropy, 1e-6);
+    EXPECT_THAT(predictions(*problem, model), HasSubstr("graph,split"));
+    EXPECT_THAT(predictions(*problem, model), HasSubstr(",predicted,p(a),p(b)"));
+    const std::vector<Reference> references = problem->references();
+    ASSERT_EQ(references.size(), 2u);
+    EXPECT_NEAR(references[0].test.at("accuracy"), 1.0 / static_cast<double>(num_classes), 0.3);
+    // A graph without a label changes nothing but its own line.
+    graphs.target.values[0] = data::kNoLabel;
+    const auto with_gap = make_problem(dataset, train::problem_options(small_config()));
+    EXPECT_NEAR(with_gap->loss(model, all_of(10)).item<double>(), entropy, 0.2);
+    EXPECT_EQ(count_lines(predictions(*with_gap, model)), graphs.num_graphs() + 1);
+  }
+}
+
 TEST(NodeProblem, ReferencesAreWhatTheirNamesSay) {
   // Two rings of one class each, joined by nothing; features say nothing.
   data::Dataset dataset = make_board_data();
