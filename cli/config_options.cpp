@@ -80,25 +80,4 @@ CLI::Validator thread_count() {
   return CLI::Validator(check, "");
 }
 
-std::vector<std::int64_t> parse_list(const std::string& option, const std::string& list) {
-  const auto fail = [&] {
-    throw base::Error(
-        option, fmt::format("expected numbers like 0,2,5 or 0-9, got '{}'", base::printable(list)));
-  };
-  std::vector<std::int64_t> values;
-  std::size_t begin = 0;
-  while (begin <= list.size()) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string_view item = std::string_view(list).substr(begin, end - begin);
-    const std::size_t dash = item.find('-');
-    const auto first = io::to_integer(item.substr(0, dash));
-    const auto last =
-        dash == std::string_view::npos ? first : io::to_integer(item.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last - *first > 10'000) fail();
-    for (std::int64_t value = *first; value <= *last; ++value) values.push_back(value);
-    begin = end + 1;
-  }
-  return values;
-}
-
 }  // namespace mpssm::cli

@@ -3,20 +3,17 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <ctime>
 #include <filesystem>
 #include <fmt/core.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
 #include "mpssm/io/file.h"
-#include "mpssm/io/json_text.h"
+#include "mpssm/io/number_list.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/report/run_summary.h"
 #include "mpssm/run/run_folder.h"
-#include "mpssm/task/metrics.h"
 
 #include "cli/terminal.h"
 #include "cli/training.h"
@@ -50,22 +47,6 @@ Examples:
 The run folder holds config.toml (all settings), card.json (what the data are), metrics.csv, model.safetensors (best on
 validation), state.safetensors (to go on from), predictions.csv and record.json.)";
 
-/// runs/<dataset>-<time>, with a number if two start in one second.
-fs::path new_folder(const std::string& dataset) {
-  std::string name = fs::path(dataset).filename().string();
-  if (name.empty()) name = fs::path(dataset).parent_path().filename().string();
-  for (char& c : name) {
-    if (c == ':' || c == '/') c = '-';
-  }
-  const std::time_t now = std::time(nullptr);
-  char stamp[32];
-  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", std::localtime(&now));
-  const fs::path base = fs::path("runs") / (name + "-" + stamp);
-  fs::path folder = base;
-  for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", base.string(), i);
-  return folder;
-}
-
 void print_keys() {
   std::vector<std::vector<std::string>> rows = {{"key", "default", ""}};
   for (const train::Setting& setting : train::settings_of({})) {
@@ -77,15 +58,12 @@ void print_keys() {
 /// Splits times seeds, each in a folder of its own, then mean and deviation.
 int train_many(const Options& options, const train::Config& config, const fs::path& folder) {
   const auto seeds =
-      options.seeds.empty() ? std::vector{config.seed} : parse_list("--seeds", options.seeds);
+      options.seeds.empty() ? std::vector{config.seed} : io::parse_ranges("--seeds", options.seeds);
   const auto splits = options.splits.empty() ? std::vector{config.data.split}
-                                             : parse_list("--splits", options.splits);
+                                             : io::parse_ranges("--splits", options.splits);
   io::check_replaceable(folder / "summary.json",
                         {.bytes = "{\n  \"run\":", .kind = "a summary of runs"});
-  std::vector<std::vector<std::string>> rows = {{"split", "seed", "best step", "val", "test"}};
-  std::vector<double> values;
-  nlohmann::ordered_json runs = nlohmann::ordered_json::array();
-  std::string metric;
+  std::vector<report::RunRecord> records;
   for (const std::int64_t split : splits) {
     for (const std::int64_t seed : seeds) {
       train::Config one = config;
@@ -101,24 +79,12 @@ int train_many(const Options& options, const train::Config& config, const fs::pa
         say("all runs: the same command with --resume --out " + folder.string());
         return kInterrupted;
       }
-      metric = record->metric;
-      values.push_back(record->metrics.at("test").at(metric));
-      runs.push_back(nlohmann::ordered_json::parse(report::to_json(*record)));
-      rows.push_back({std::to_string(split), std::to_string(seed),
-                      std::to_string(record->best_step),
-                      fmt::format("{:.4f}", record->metrics.at("val").at(metric)),
-                      fmt::format("{:.4f}", values.back())});
+      records.push_back(*record);
     }
   }
-  const task::Summary summary = task::summarise(values);
-  const nlohmann::ordered_json json = {{"run", folder.string()},    {"metric", metric},
-                                       {"test_mean", summary.mean}, {"test_std", summary.std},
-                                       {"count", summary.count},    {"runs", runs}};
-  io::write_file(folder / "summary.json", io::json_text(json, 2) + "\n");
-  print(table(rows));
-  print(fmt::format("test {} {:.4f} ± {:.4f} (mean, sample deviation, {} runs)", metric,
-                    summary.mean, summary.std, summary.count));
-  if (options.json) print(io::json_text(json));
+  io::write_file(folder / "summary.json", report::summary_json(folder.string(), records, 2) + "\n");
+  print(report::summary_of(records));
+  if (options.json) print(report::summary_json(folder.string(), records));
   return 0;
 }
 
@@ -165,7 +131,7 @@ int run(const Options& options) {
   }
   const train::Config config = make_config(options.config);
   const fs::path folder =
-      options.out.empty() ? new_folder(config.data.name) : fs::path(options.out);
+      options.out.empty() ? run::new_folder(config.data.name) : fs::path(options.out);
   const bool is_many = !options.seeds.empty() || !options.splits.empty();
   return is_many ? train_many(options, config, folder) : train_one(options, config, folder);
 }

@@ -15,6 +15,7 @@
 #include "mpssm/io/csv.h"
 #include "mpssm/io/file.h"
 #include "mpssm/io/json_text.h"
+#include "mpssm/io/number_list.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/task/metrics.h"
 #include "mpssm/train/preset.h"
@@ -97,7 +98,7 @@ int run(const Options& options) {
   catch_interrupts();
   const train::Config base = make_config(options.config);
   const auto seeds =
-      options.seeds.empty() ? std::vector{base.seed} : parse_list("--seeds", options.seeds);
+      options.seeds.empty() ? std::vector{base.seed} : io::parse_ranges("--seeds", options.seeds);
   std::vector<Trial> trials;
   for (auto& settings : train::search_points(options.axes, options.random)) {
     train::Config probe = base;

@@ -58,7 +58,4 @@ CLI::Validator at_least(std::int64_t least);
 /// The same for --threads: 0 or more, and not more than the machine can bear.
 CLI::Validator thread_count();
 
-/// "0,2,5" or "0-9" or a mix. Throws base::Error naming the option.
-std::vector<std::int64_t> parse_list(const std::string& option, const std::string& list);
-
 }  // namespace mpssm::cli

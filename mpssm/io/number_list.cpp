@@ -53,4 +53,24 @@ std::vector<std::int64_t> parse_number_list(const std::string& where, const std:
   return numbers;
 }
 
+std::vector<std::int64_t> parse_ranges(const std::string& where, const std::string& list) {
+  const auto fail = [&] {
+    throw base::Error(
+        where, fmt::format("expected numbers like 0,2,5 or 0-9, got '{}'", base::printable(list)));
+  };
+  std::vector<std::int64_t> values;
+  std::size_t begin = 0;
+  while (begin <= list.size()) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string_view item = std::string_view(list).substr(begin, end - begin);
+    const std::size_t dash = item.find('-');
+    const auto first = to_integer(item.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : to_integer(item.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last - *first > 10'000) fail();
+    for (std::int64_t value = *first; value <= *last; ++value) values.push_back(value);
+    begin = end + 1;
+  }
+  return values;
+}
+
 }  // namespace mpssm::io

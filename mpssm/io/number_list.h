@@ -13,4 +13,7 @@ namespace mpssm::io {
 std::vector<std::int64_t> parse_number_list(const std::string& where, const std::string& list,
                                             std::int64_t max_value, std::int64_t max_count);
 
+/// "0,2,5" or "0-9" or a mix, in the order given. Throws base::Error, which starts with `where`.
+std::vector<std::int64_t> parse_ranges(const std::string& where, const std::string& list);
+
 }  // namespace mpssm::io

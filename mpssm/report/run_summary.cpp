@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/report/run_summary.h"
 
+#include <cmath>
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "mpssm/io/json_text.h"
+#include "mpssm/report/interval.h"
 #include "mpssm/report/text.h"
 
 namespace mpssm::report {
@@ -43,6 +47,55 @@ std::string summary_of(const RunRecord& record) {
   add_row("this model", test);
   for (const auto& reference : record.references) add_row(reference.name, reference.test);
   return result + "\n" + table(rows);
+}
+
+namespace {
+
+/// Mean and sample deviation (0 of one run) of the test metric.
+Mean test_mean(std::span<const RunRecord> records) {
+  Mean mean{.count = static_cast<std::int64_t>(records.size())};
+  const auto value = [](const RunRecord& record) {
+    return record.metrics.at("test").at(record.metric);
+  };
+  const auto count = static_cast<double>(records.size());
+  for (const RunRecord& record : records) mean.value += value(record);
+  mean.value /= count;
+  for (const RunRecord& record : records) {
+    mean.deviation += (value(record) - mean.value) * (value(record) - mean.value);
+  }
+  mean.deviation = records.size() > 1 ? std::sqrt(mean.deviation / (count - 1.0)) : 0.0;
+  return mean;
+}
+
+}  // namespace
+
+std::string summary_of(std::span<const RunRecord> records) {
+  Rows rows = {{"split", "seed", "best step", "val", "test"}};
+  for (const RunRecord& record : records) {
+    rows.push_back({shown(record.split), shown(record.seed), shown(record.best_step),
+                    fmt::format("{:.4f}", record.metrics.at("val").at(record.metric)),
+                    fmt::format("{:.4f}", record.metrics.at("test").at(record.metric))});
+  }
+  const Mean mean = test_mean(records);
+  return table(rows) +
+         fmt::format("\ntest {} {:.4f} \u00b1 {:.4f} (mean, sample deviation, {} runs)",
+                     records.front().metric, mean.value, mean.deviation, mean.count);
+}
+
+std::string summary_json(const std::string& folder, std::span<const RunRecord> records,
+                         int indent) {
+  auto runs = nlohmann::ordered_json::array();
+  for (const RunRecord& record : records) {
+    runs.push_back(nlohmann::ordered_json::parse(to_json(record)));
+  }
+  const Mean mean = test_mean(records);
+  return io::json_text(nlohmann::ordered_json{{"run", folder},
+                                              {"metric", records.front().metric},
+                                              {"test_mean", mean.value},
+                                              {"test_std", mean.deviation},
+                                              {"count", mean.count},
+                                              {"runs", runs}},
+                       indent);
 }
 
 }  // namespace mpssm::report

@@ -2,6 +2,7 @@
 // A record of a run for people.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "mpssm/report/run_record.h"
@@ -10,5 +11,11 @@ namespace mpssm::report {
 
 /// Its metrics as tables: the one that counts first, references below.
 std::string summary_of(const RunRecord& record);
+
+/// Several runs: a line each, then mean and sample deviation of the test metric.
+std::string summary_of(std::span<const RunRecord> records);
+/// The same for programs, with the records in it.
+std::string summary_json(const std::string& folder, std::span<const RunRecord> records,
+                         int indent = -1);
 
 }  // namespace mpssm::report

@@ -166,12 +166,35 @@ void RunFolder::remove_leftovers() const {
   }
 }
 
+fs::path new_folder(const std::string& dataset) {
+  std::string name = fs::path(dataset).filename().string();
+  if (name.empty()) name = fs::path(dataset).parent_path().filename().string();
+  for (char& c : name) {
+    if (c == ':' || c == '/') c = '-';
+  }
+  const std::time_t now = std::time(nullptr);
+  std::array<char, 32> stamp = {};
+  std::strftime(stamp.data(), stamp.size(), "%Y%m%d-%H%M%S", std::localtime(&now));
+  const fs::path base = fs::path("runs") / (name + "-" + stamp.data());
+  fs::path folder = base;
+  for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", base.string(), i);
+  return folder;
+}
+
 train::Config read_run_config(const fs::path& folder) {
   constexpr std::int64_t kMaxConfigBytes = 1 << 20;
   const fs::path path = folder / "config.toml";
   train::Config config;
   train::apply_toml(config, io::read_file(path, kMaxConfigBytes), path.string());
   return config;
+}
+
+void check_same_settings(const fs::path& folder, const train::Config& config) {
+  const std::string difference = train::first_difference(read_run_config(folder), config);
+  if (difference.empty()) return;
+  throw Error(
+      folder.string(),
+      fmt::format("cannot go on with other settings: {}; another --out starts anew", difference));
 }
 
 }  // namespace mpssm::run

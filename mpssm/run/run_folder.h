@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "mpssm/train/config.h"
@@ -35,7 +36,13 @@ class RunFolder {
   int lock_ = -1;
 };
 
+/// runs/<dataset>-<time>, with a number if two start in one second.
+std::filesystem::path new_folder(const std::string& dataset);
+
 /// config.toml of a run folder. Throws base::Error if there is none, or it cannot be read.
 train::Config read_run_config(const std::filesystem::path& folder);
+
+/// Throws base::Error that names the first setting in which a run that is to go on differs.
+void check_same_settings(const std::filesystem::path& folder, const train::Config& config);
 
 }  // namespace mpssm::run

@@ -30,5 +30,15 @@ TEST(NumberList, WhatIsNoListIsRefused) {
               ThrowsMessage<base::Error>(HasSubstr("at most 50 of them")));
 }
 
+TEST(NumberList, RangesKeepTheirOrder) {
+  EXPECT_THAT(parse_ranges("--seeds", "5,0-2,1"), ElementsAre(5, 0, 1, 2, 1));
+  for (const char* list : {"", "x", "1,", "3-1", "-1", "0-99999999"}) {
+    EXPECT_THAT(
+        [&] { parse_ranges("--seeds", list); },
+        ThrowsMessage<base::Error>(HasSubstr("--seeds: expected numbers like 0,2,5 or 0-9")))
+        << list;
+  }
+}
+
 }  // namespace
 }  // namespace mpssm::io
