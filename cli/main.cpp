@@ -27,6 +27,7 @@ Examples:
   mpssm predict runs/mine                  probabilities for every node, as CSV
   mpssm tune myfolder/ --grid model.blocks=2,4,8
   mpssm sensitivity runs/mine --target 17  what the prediction of node 17 depends on
+  mpssm report runs/a runs/b               runs as a page to look at
   mpssm reproduce --list                   the paper's experiments, and what is recorded
 
 `mpssm VERB --help` explains a verb.)";
@@ -59,6 +60,8 @@ int run(int argc, char** argv) {
   mpssm::cli::add_tune(app, action);
   mpssm::cli::add_sensitivity(app, action);
   mpssm::cli::add_reproduce(app, action);
+  mpssm::cli::add_report(app, action);
+  mpssm::cli::add_show(app, action);
   // Paths and names go into records and models, which are UTF-8: said now, not after the work.
   for (int i = 1; i < argc; ++i) {
     if (mpssm::base::is_utf8(argv[i])) continue;

@@ -22,6 +22,7 @@
 #include "mpssm/ops/runtime.h"
 #include "mpssm/report/graph_answer.h"
 #include "mpssm/report/model_answer.h"
+#include "mpssm/report/run_page.h"
 #include "mpssm/run/open_run.h"
 
 #include "cli/terminal.h"
@@ -36,7 +37,7 @@ using report::shown;
 struct SensitivityOptions {
   std::string what, make;           ///< graph or run, or a family
   std::string source, target, tau;  ///< empty: none, the usual ones
-  std::string compare, plot, picture;
+  std::string compare, plot, picture, html;
   std::string gso = "sym_normalized", by = "value";
   analysis::GraphWishes wishes;
   bool directed = false, all = false, json = false;
@@ -68,7 +69,7 @@ constexpr const char* kOfRuns[] = {"--compare",     "--block", "--sample",
                                    "--predictions", "--top",   "--data"};
 constexpr const char* kOfGraphs[] = {"--worst",  "--by",        "--depth", "--max-tau",
                                      "--bounds", "--gso",       "--w",     "--directed",
-                                     "--seed",   "--vanishing", "--all"};
+                                     "--seed",   "--vanishing", "--all",   "--html"};
 constexpr std::pair<const char*, const char*> kNeeds[] = {
     {"--by", "--worst"}, {"--picture", "--plot"}, {"--max-tau", "--depth"}};
 
@@ -189,7 +190,13 @@ int answer_about_graph(const SensitivityOptions& options) {
   if (question.is_whole() && !question.extremes) {
     say("note: too many pairs for extremes over all of them; give --source or --target");
   }
-  return give(options, graph, analysis::answer(question, threads, follow), picture);
+  const analysis::GraphAnswer answer = analysis::answer(question, threads, follow);
+  if (!options.html.empty()) {
+    io::check_replaceable(options.html, report::page_start(), "a page of mpssm (.html)");
+    io::write_file(options.html, report::to_html(graph, question.gso, answer));
+    say("wrote " + options.html);
+  }
+  return give(options, graph, answer, picture);
 }
 
 run::OpenRun open_run(const std::string& path, const SensitivityOptions& options) {
@@ -320,6 +327,7 @@ void add_sensitivity(CLI::App& app, Action& action) {
       ->capture_default_str();
   verb->add_flag("--json", o.json, "one JSON object on stdout instead of tables");
   take("--plot", o.plot, "FILE", "SVG picture to write");
+  take("--html", o.html, "FILE", "graph: page to write, to look into it by mouse or keys");
   verb->add_option("--picture", o.picture,
                    "curve over tau (default for a pair), map of all pairs (for a graph), or graph "
                    "with coloured nodes (for one node)")

@@ -45,7 +45,7 @@ Examples:
   mpssm train tolokers --splits 0-9 --json      ten splits, mean and deviation
 
 The run folder holds config.toml (all settings), card.json (what the data are), metrics.csv, model.safetensors (best on
-validation), state.safetensors (to go on from), predictions.csv and record.json.)";
+validation), state.safetensors (to go on from), predictions.csv, record.json and report.html.)";
 
 void print_keys() {
   std::vector<std::vector<std::string>> rows = {{"key", "default", ""}};
@@ -84,6 +84,7 @@ int train_many(const Options& options, const train::Config& config, const fs::pa
   }
   io::write_file(folder / "summary.json", report::summary_json(folder.string(), records, 2) + "\n");
   print(report::summary_of(records));
+  say("next: mpssm report " + folder.string());
   if (options.json) print(report::summary_json(folder.string(), records));
   return 0;
 }

@@ -27,6 +27,8 @@ void add_predict(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
 void add_sensitivity(CLI::App& app, Action& action);
 void add_reproduce(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
+void add_show(CLI::App& app, Action& action);
 
 /// Options that train and tune share.
 struct ConfigOptions {

@@ -9,6 +9,7 @@
 
 #include "mpssm/analysis/graph_answers.h"
 #include "mpssm/data/bare_graph.h"
+#include "mpssm/graph/gso.h"
 #include "mpssm/report/picture_kind.h"
 
 namespace mpssm::report {
@@ -30,5 +31,9 @@ PictureKind usual_picture(std::int64_t source, std::int64_t target);
 /// SVG. kMap needs answer.map, kGraph answer.of_node.
 std::string to_svg(const data::BareGraph& graph, const analysis::GraphAnswer& answer,
                    PictureKind kind);
+
+/// A page to look into the graph with, beginning at the nodes that were asked for: explorer.h.
+std::string to_html(const data::BareGraph& graph, const graph::Gso& gso,
+                    const analysis::GraphAnswer& answer);
 
 }  // namespace mpssm::report

@@ -10,6 +10,7 @@
 #include "mpssm/report/heat_map.h"
 #include "mpssm/report/influence_picture.h"
 #include "mpssm/report/node_name.h"
+#include "mpssm/report/run_page.h"
 #include "mpssm/report/text.h"
 
 namespace mpssm::report {
@@ -130,6 +131,28 @@ std::string to_svg(const BareGraph& graph, const GraphAnswer& answer, PictureKin
       break;
   }
   return draw_graph(graph, answer);
+}
+
+std::string to_html(const data::BareGraph& graph, const graph::Gso& gso,
+                    const analysis::GraphAnswer& answer) {
+  constexpr std::int64_t kMostHops = 200;
+  Explorer explorer{
+      .gso = gso,
+      .node_ids = graph.node_ids,
+      .target = answer.target >= 0 ? answer.target : std::max<std::int64_t>(answer.source, 0),
+      .source = answer.source};
+  HopNorms norms{.name = "W = " + shown(answer.w)};
+  const std::int64_t hops = std::min(answer.taus.back(), kMostHops);
+  for (std::int64_t tau = 0; tau <= hops; ++tau) {
+    norms.norm.push_back(std::pow(std::abs(answer.w), static_cast<double>(tau)));
+  }
+  explorer.blocks = {std::move(norms)};
+  explorer.hops = std::min<std::int64_t>(hops, 4);
+  return explorer_page_html(
+      graph.name,
+      fmt::format("{}, {}, operator {}, W = {}", counted(answer.nodes, "node"),
+                  counted(answer.edges, "edge"), answer.gso, shown(answer.w)),
+      explorer);
 }
 
 }  // namespace mpssm::report

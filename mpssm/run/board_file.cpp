@@ -40,7 +40,19 @@ bool is_board(const data::Dataset& dataset) {
          data->graph.num_nodes() == size.rows * size.columns && data->features.columns == kFeatures;
 }
 
-std::filesystem::path write_board(const Experiment& experiment, const report::RunRecord& record) {
+std::vector<report::Point> board_places(const data::Dataset& dataset) {
+  if (!is_board(dataset)) return {};
+  const BoardSize size = size_of(dataset);
+  std::vector<report::Point> places;
+  for (long long row = 0; row < size.rows; ++row) {
+    for (long long column = 0; column < size.columns; ++column) {
+      places.push_back({static_cast<double>(column), static_cast<double>(-row)});
+    }
+  }
+  return places;
+}
+
+std::string board_picture(const Experiment& experiment, const report::RunRecord& record) {
   const auto& data = std::get<data::NodeData>(experiment.dataset->content);
   const BoardSize size = size_of(*experiment.dataset);
   const io::CsvTable predictions =
@@ -61,10 +73,14 @@ std::filesystem::path write_board(const Experiment& experiment, const report::Ru
     probability.push_back(
         static_cast<float>(io::to_number(predictions.rows[i][last_column]).value_or(0.0)));
   }
+  return report::board_svg(
+      {size.rows, size.columns, shown, mine, probability,
+       fmt::format("test ROC AUC {:.3f}", record.metrics.at("test").at("roc_auc"))});
+}
+
+std::filesystem::path write_board(const Experiment& experiment, const report::RunRecord& record) {
   const std::filesystem::path path = std::filesystem::path(record.run) / "board.svg";
-  io::write_file(path, report::board_svg({size.rows, size.columns, shown, mine, probability,
-                                          fmt::format("test ROC AUC {:.3f}",
-                                                      record.metrics.at("test").at("roc_auc"))}));
+  io::write_file(path, board_picture(experiment, record));
   return path;
 }
 

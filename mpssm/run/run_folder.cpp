@@ -24,9 +24,9 @@ namespace {
 using base::Error;
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 9> kNames = {
+constexpr std::array<std::string_view, 10> kNames = {
     "data.json",         "card.json",       "config.toml", "metrics.csv", "model.safetensors",
-    "state.safetensors", "predictions.csv", "record.json", "board.svg"};
+    "state.safetensors", "predictions.csv", "record.json", "report.html", "board.svg"};
 constexpr std::string_view kLockName = ".mpssm-lock";
 constexpr std::string_view kLockStart = "process ";
 

@@ -7,6 +7,7 @@
 #include "mpssm/data/data_card.h"
 #include "mpssm/io/file.h"
 #include "mpssm/report/data_card_text.h"
+#include "mpssm/run/run_report.h"
 #include "mpssm/task/problem.h"
 #include "mpssm/version.h"
 
@@ -67,6 +68,7 @@ std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experim
   }
   record.seconds = outcome.seconds;
   record.peak_mib = base::peak_mib();
+  io::write_file(report_path(folder), report::to_html(page_of(experiment, record, folder)));
   io::write_file(folder / "record.json", report::to_json(record, 2) + "\n");
   return record;
 }

@@ -12,7 +12,8 @@
 namespace mpssm::run {
 
 /// Trains into a folder: data.json and config.toml first, then metrics.csv, model.safetensors and
-/// state.safetensors at every checkpoint, predictions.csv and, when all is done, record.json.
+/// state.safetensors at every checkpoint, predictions.csv, report.html and, when all is done,
+/// record.json.
 /// nullopt: interrupted, can be resumed. A finished run that is resumed gives its record again.
 std::optional<report::RunRecord> train_into(const RunFolder& folder, Experiment& experiment,
                                             bool resume, const train::TrainHooks& hooks = {});

@@ -14,7 +14,7 @@ import program
 from program import NODES, TINY
 
 RUN_FILES = {"card.json", "config.toml", "data.json", "metrics.csv", "model.safetensors", "state.safetensors",
-             "predictions.csv", "record.json"}
+             "predictions.csv", "record.json", "report.html"}
 SPLIT_NODES = ("id,height,colour,label,split\na,1.5,red,yes,train\nb,2.5,blue,no,train\nc,1.0,red,yes,val\n"
                "d,3.5,blue,no,val\ne,2.0,red,yes,test\nf,3.0,blue,no,test\n")
 SPLIT_EDGES = program.EDGES + "e,f\n"

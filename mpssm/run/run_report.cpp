@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/run/run_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/core.h>
+#include <limits>
+#include <map>
+#include <set>
+#include <variant>
+
+#include <torch/types.h>
+
+#include "mpssm/analysis/state_norms.h"
+#include "mpssm/base/error.h"
+#include "mpssm/io/csv.h"
+#include "mpssm/io/file.h"
+#include "mpssm/nn/model.h"
+#include "mpssm/run/board_file.h"
+#include "mpssm/run/run_folder.h"
+#include "mpssm/task/problem.h"
+
+namespace mpssm::run {
+namespace {
+
+namespace fs = std::filesystem;
+using report::RunPage;
+
+constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
+
+double number_in(std::string_view cell) { return io::to_number(cell).value_or(kNotKnown); }
+
+report::History read_history(const fs::path& path) {
+  io::CsvReader reader(path);
+  report::History history{.name = reader.head().header};
+  history.value.resize(history.name.size());
+  while (reader.next()) {
+    for (std::size_t c = 0; c < history.name.size(); ++c) {
+      history.value[c].push_back(number_in(reader.cells()[c]));
+    }
+  }
+  return history;
+}
+
+std::vector<report::PageSetting> settings_on_page(const train::Config& config) {
+  const std::vector<train::Setting> here = train::settings_of(config);
+  const std::vector<train::Setting> usual = train::settings_of({});
+  std::vector<report::PageSetting> settings;
+  for (std::size_t s = 0; s < here.size(); ++s) {
+    settings.push_back({here[s].key, here[s].value, usual[s].value, here[s].help});
+  }
+  return settings;
+}
+
+// ---- what predictions.csv holds ----
+
+/// id, split, label, predicted, then a probability for each class.
+constexpr std::size_t kNodeColumns = 4;
+
+std::int32_t class_named(const std::vector<std::string>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? -1 : static_cast<std::int32_t>(found - names.begin());
+}
+
+/// Fills in the test part and the colours of the explorer.
+void read_node_classes(const fs::path& path, const std::vector<std::string>& class_names,
+                       RunPage& page, std::vector<report::NodeColour>& colours) {
+  const std::size_t classes = class_names.size();
+  io::CsvReader reader(path);
+  report::ClassTable table{.class_names = class_names};
+  report::NodeColour predicted{.name = "prediction", .classes = class_names};
+  report::NodeColour likely{.name = "probability of " + class_names.back()};
+  report::NodeColour truth{.name = "truth", .classes = class_names};
+  report::NodeColour error{.name = "error: 1 - p(truth)"};
+  while (reader.next()) {
+    const auto cells = reader.cells();
+    const std::int32_t is = class_named(class_names, cells[2]);
+    const std::int32_t guess = class_named(class_names, cells[3]);
+    const auto p = [&](std::int32_t c) { return number_in(cells[kNodeColumns + c]); };
+    predicted.value.push_back(guess);
+    likely.value.push_back(p(static_cast<std::int32_t>(classes) - 1));
+    truth.value.push_back(is < 0 ? kNotKnown : is);
+    error.value.push_back(is < 0 ? kNotKnown : 1.0 - p(is));
+    if (cells[1] != "test" || is < 0) continue;
+    table.id.emplace_back(cells[0]);
+    table.truth.push_back(is);
+    table.predicted.push_back(guess);
+    for (std::size_t c = 0; c < classes; ++c) {
+      table.probability.push_back(static_cast<float>(p(static_cast<std::int32_t>(c))));
+    }
+  }
+  page.classes = report::classification_of(table);
+  colours = {std::move(predicted), std::move(truth), std::move(error)};
+  if (classes == 2) colours.insert(colours.begin() + 1, std::move(likely));
+}
+
+void read_node_numbers(const fs::path& path, RunPage& page,
+                       std::vector<report::NodeColour>& colours) {
+  io::CsvReader reader(path);
+  report::NumberTable table{.name = reader.head().header[2]};
+  report::NodeColour predicted{.name = "prediction"}, truth{.name = "truth"},
+      error{.name = "error"};
+  while (reader.next()) {
+    const auto cells = reader.cells();
+    const double is = number_in(cells[2]);
+    const double guess = number_in(cells[3]);
+    predicted.value.push_back(guess);
+    truth.value.push_back(is);
+    error.value.push_back(std::abs(guess - is));
+    if (cells[1] != "test" || std::isnan(is)) continue;
+    table.id.emplace_back(cells[0]);
+    table.truth.push_back(is);
+    table.predicted.push_back(guess);
+  }
+  page.numbers = {report::regression_of(table)};
+  colours = {std::move(predicted), std::move(truth), std::move(error)};
+}
+
+/// graph, [node,] split, labels, as many predictions.
+void read_graphs(const fs::path& path, const data::GraphsData& data, data::Task task,
+                 RunPage& page) {
+  const bool of_nodes = task == data::Task::kNodeRegression;
+  const std::size_t first = of_nodes ? 3 : 2;
+  const std::size_t targets = data.target_names.size();
+  io::CsvReader reader(path);
+  if (reader.head().header.size() != first + 2 * targets) return;  // no labels
+  std::vector<report::NumberTable> tables(targets);
+  std::vector<std::vector<float>> score(targets);
+  std::vector<std::vector<bool>> positive(targets);
+  while (reader.next()) {
+    const auto cells = reader.cells();
+    if (cells[first - 1] != "test") continue;
+    for (std::size_t t = 0; t < targets; ++t) {
+      const double is = number_in(cells[first + t]);
+      const double guess = number_in(cells[first + targets + t]);
+      if (std::isnan(is)) continue;
+      if (task == data::Task::kGraphLabels) {
+        score[t].push_back(static_cast<float>(guess));
+        positive[t].push_back(is > 0.5);
+        continue;
+      }
+      tables[t].id.push_back(of_nodes ? fmt::format("{} node {}", cells[0], cells[1])
+                                      : std::string(cells[0]));
+      tables[t].truth.push_back(is);
+      tables[t].predicted.push_back(guess);
+    }
+  }
+  for (std::size_t t = 0; t < targets; ++t) {
+    if (task == data::Task::kGraphLabels) {
+      if (page.labels.size() == report::kMaxClassCurves) break;
+      page.labels.push_back(report::class_curve(data.target_names[t], score[t], positive[t]));
+    } else {
+      tables[t].name = data.target_names[t];
+      page.numbers.push_back(report::regression_of(tables[t]));
+    }
+  }
+}
+
+/// window, node, step_1, ...: every node of a window, window by window.
+void read_forecasts(const fs::path& path, const data::SeriesData& series,
+                    const data::WindowSplit& split, RunPage& page,
+                    std::vector<report::NodeColour>& colours) {
+  io::CsvReader reader(path);
+  report::ForecastCollector collector(series, split.end - split.test);
+  std::vector<double> forecast(static_cast<std::size_t>(series.horizon));
+  for (std::int64_t row = 0; reader.next(); ++row) {
+    const auto cells = reader.cells();
+    for (std::size_t h = 0; h < forecast.size(); ++h) forecast[h] = number_in(cells[2 + h]);
+    collector.add(io::to_integer(cells[0]).value_or(0), row % series.num_nodes, forecast);
+  }
+  page.forecast = collector.errors();
+  colours = {{.name = "mean absolute error", .value = page.forecast->mae_of_node},
+             {.name = "mean of forecast - truth", .value = page.forecast->bias_of_node}};
+}
+
+// ---- what the data are ----
+
+std::string part_sizes(const std::vector<data::Part>& parts) {
+  std::map<data::Part, std::int64_t> count;
+  for (const data::Part part : parts) ++count[part];
+  std::string text;
+  for (const auto& [part, size] : count) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", size, data::to_string(part));
+  }
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& names, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
+    text += (i > 0 ? ", " : "") + names[i];
+  }
+  return names.size() > most ? text + ", ..." : text;
+}
+
+std::vector<report::PageFact> facts_of(const Experiment& experiment) {
+  const data::Dataset& dataset = *experiment.dataset;
+  std::vector<report::PageFact> facts;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    facts.push_back({name, value});
+  };
+  if (const auto* nodes = std::get_if<data::NodeData>(&dataset.content)) {
+    add("graph",
+        fmt::format("{} nodes, {} edges{}{}", nodes->graph.num_nodes(), nodes->graph.num_edges(),
+                    nodes->graph.is_weighted() ? ", weighted" : "",
+                    nodes->graph.is_symmetric() ? "" : ", directed"));
+    add("features", fmt::format("{} numbers per node", nodes->features.columns));
+    if (!nodes->class_names.empty()) {
+      add("classes",
+          fmt::format("{}: {}", nodes->class_names.size(), joined(nodes->class_names, 30)));
+    }
+    const auto split = static_cast<std::size_t>(experiment.config.data.split);
+    if (split < nodes->splits.size()) add("nodes by part", part_sizes(nodes->splits[split]));
+  } else if (const auto* graphs = std::get_if<data::GraphsData>(&dataset.content)) {
+    add("graphs",
+        fmt::format("{} with {} nodes in all", graphs->num_graphs(), graphs->node_ptr.back()));
+    add("targets", joined(graphs->target_names, 30));
+    add("graphs by part", part_sizes(graphs->part));
+  } else if (const auto* series = std::get_if<data::SeriesData>(&dataset.content)) {
+    add("series", fmt::format("{} steps at {} nodes, {} edges", series->num_steps,
+                              series->num_nodes, series->graph.num_edges()));
+    add("windows", fmt::format("{} steps seen, {} predicted", series->lags, series->horizon));
+    const data::WindowSplit split = data::window_split(*series);
+    add("windows by part", fmt::format("{} train, {} val, {} test, in the order of time", split.val,
+                                       split.test - split.val, split.end - split.test));
+  }
+  if (!dataset.source.empty()) add("source", dataset.source);
+  for (const data::InputFile& file : dataset.files) {
+    add("file", fmt::format("{} (sha256 {}...)", file.path, file.sha256.substr(0, 12)));
+  }
+  for (const std::string& note : dataset.notes) add("note", note);
+  return facts;
+}
+
+std::vector<std::string> about_board() {
+  return {
+      "A Minesweeper board: a grid of cells, a fifth of them mines. A cell that is no secret shows "
+      "how "
+      "many of its eight neighbours are mines; half of the cells hide their number. The model has "
+      "been "
+      "told for half of the cells whether they are mines, and learned to say it for the others.",
+      "What a cell is can be told from the numbers around it, and these depend on cells further "
+      "away. "
+      "So the model lets every cell hear its neighbours, these theirs, and so on, hop by hop; "
+      "between "
+      "the hops everything is linear, and that is why this page can compute exactly how much of a "
+      "cell reaches another: see the graph below, where a click on a cell shows whom it hears.",
+      "The picture: what is shown to the model, where the mines are, and the probability of a mine "
+      "that the model gives to each cell."};
+}
+
+// ---- the graph ----
+
+std::vector<report::HopNorms> norms_of(const Experiment& experiment) {
+  constexpr std::int64_t kLeastHops = 16;
+  constexpr std::int64_t kMostHops = 128;
+  std::vector<std::int64_t> taus;
+  const auto* model = dynamic_cast<const nn::ModelImpl*>(experiment.model.module.get());
+  const std::int64_t hops = model == nullptr ? kLeastHops
+                            : model->options().mode == nn::Mode::kStatic
+                                ? model->options().hops
+                                : experiment.problem->shape().num_steps - 1;
+  for (std::int64_t tau = 0; tau <= std::clamp(hops, kLeastHops, kMostHops); ++tau) {
+    taus.push_back(tau);
+  }
+  if (model == nullptr) return {{"the graph alone", std::vector<double>(taus.size(), 1.0)}};
+  std::vector<report::HopNorms> blocks;
+  for (const nn::Block& block : model->blocks()) {
+    blocks.push_back({fmt::format("block {}", blocks.size() + 1),
+                      analysis::power_norms(block->w_state->forward().detach(), taus)});
+  }
+  return blocks;
+}
+
+report::Explorer explorer_of(const Experiment& experiment,
+                             std::vector<report::NodeColour> colours) {
+  const data::Dataset& dataset = *experiment.dataset;
+  const auto* nodes = std::get_if<data::NodeData>(&dataset.content);
+  report::Explorer explorer{.gso = experiment.problem->sample(0).gso,
+                            .node_ids = nodes != nullptr
+                                            ? nodes->node_ids
+                                            : std::get<data::SeriesData>(dataset.content).node_ids,
+                            .colours = std::move(colours),
+                            .blocks = norms_of(experiment),
+                            .position = board_places(dataset)};
+  explorer.target = explorer.gso.num_nodes() / 2;
+  if (!explorer.position.empty()) {
+    // The middle of a board, not of its edge.
+    explorer.target += static_cast<std::int64_t>(std::sqrt(explorer.gso.num_nodes())) / 2;
+    explorer.target = std::min(explorer.target, explorer.gso.num_nodes() - 1);
+  }
+  const auto* model = dynamic_cast<const nn::ModelImpl*>(experiment.model.module.get());
+  explorer.hops = model != nullptr && model->options().mode == nn::Mode::kStatic
+                      ? model->options().hops
+                      : std::min<std::int64_t>(4, std::ssize(explorer.blocks[0].norm) - 1);
+  return explorer;
+}
+
+}  // namespace
+
+fs::path report_path(const fs::path& folder) { return folder / "report.html"; }
+
+RunPage page_of(const Experiment& experiment, const report::RunRecord& record,
+                const fs::path& folder) {
+  const torch::NoGradGuard no_grad;
+  const data::Dataset& dataset = *experiment.dataset;
+  const fs::path predictions = folder / "predictions.csv";
+  RunPage page{.record = record,
+               .data = facts_of(experiment),
+               .settings = settings_on_page(experiment.config),
+               .history = read_history(folder / "metrics.csv")};
+  std::vector<report::NodeColour> colours;
+  if (const auto* series = std::get_if<data::SeriesData>(&dataset.content)) {
+    read_forecasts(predictions, *series, data::window_split(*series), page, colours);
+  } else if (const auto* graphs = std::get_if<data::GraphsData>(&dataset.content)) {
+    read_graphs(predictions, *graphs, dataset.task, page);
+    return page;
+  } else if (dataset.task == data::Task::kNodeRegression) {
+    read_node_numbers(predictions, page, colours);
+  } else {
+    read_node_classes(predictions, experiment.pins.learned.class_names, page, colours);
+  }
+  if (is_board(dataset)) {
+    page.about = about_board();
+    page.picture = board_picture(experiment, record);
+  }
+  page.explorer = explorer_of(experiment, std::move(colours));
+  return page;
+}
+
+RunPage read_folder(const fs::path& folder) {
+  const fs::path path = folder / "record.json";
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    throw base::Error(folder.string(), fs::exists(folder / "config.toml", ignored)
+                                           ? "the run has not ended: mpssm train RUN --resume"
+                                           : "expected the folder of a run");
+  }
+  report::RunRecord record = report::run_record_from_json(io::read_file(path), path.string());
+  record.run = folder.lexically_normal().string();  // it may have been moved
+  return {.record = record,
+          .settings = settings_on_page(read_run_config(folder)),
+          .history = read_history(folder / "metrics.csv")};
+}
+
+RunPage read_page(const fs::path& folder, const fs::path& data_dir) {
+  RunPage page = read_folder(folder);
+  try {
+    const Experiment experiment = reopen(folder, {.data_dir = data_dir});
+    return page_of(experiment, page.record, folder);
+  } catch (const base::Error& error) {
+    page.notes.push_back(fmt::format("Predictions and graph are not shown: {}", error.what()));
+    return page;
+  }
+}
+
+std::vector<fs::path> finished_runs(const std::vector<std::string>& folders) {
+  std::vector<fs::path> runs;
+  std::set<fs::path> seen;
+  const auto add = [&](const fs::path& folder) {
+    if (seen.insert(fs::weakly_canonical(folder)).second) runs.push_back(folder);
+  };
+  for (const std::string& name : folders) {
+    std::error_code ignored;
+    std::vector<fs::path> inside;
+    if (fs::exists(fs::path(name) / "config.toml", ignored)) {
+      inside.emplace_back(name);
+    } else {
+      fs::recursive_directory_iterator entry(name, ignored);
+      for (; entry != fs::recursive_directory_iterator(); entry.increment(ignored)) {
+        if (entry.depth() > 3) entry.pop();
+        if (entry == fs::recursive_directory_iterator()) break;
+        if (entry->path().filename() == "record.json")
+          inside.push_back(entry->path().parent_path());
+      }
+    }
+    if (inside.empty()) throw base::Error(name, "expected the folder of a run, or of several");
+    std::sort(inside.begin(), inside.end());
+    for (const fs::path& folder : inside) add(folder);
+  }
+  return runs;
+}
+
+std::string report_html(const std::vector<fs::path>& runs, const fs::path& data_dir) {
+  if (runs.size() == 1) return report::to_html(read_page(runs[0], data_dir));
+  std::vector<RunPage> pages;
+  for (const fs::path& run : runs) pages.push_back(read_folder(run));
+  return report::comparison_html(pages);
+}
+
+}  // namespace mpssm::run
