@@ -27,6 +27,7 @@ Examples:
   mpssm predict runs/mine                  probabilities for every node, as CSV
   mpssm tune myfolder/ --grid model.blocks=2,4,8
   mpssm sensitivity runs/mine --target 17  what the prediction of node 17 depends on
+  mpssm advise edges.csv --rewire 3        edges that help the worst pair most
   mpssm report runs/a runs/b               runs as a page to look at
   mpssm reproduce --list                   the paper's experiments, and what is recorded
 
@@ -59,6 +60,7 @@ int run(int argc, char** argv) {
   mpssm::cli::add_predict(app, action);
   mpssm::cli::add_tune(app, action);
   mpssm::cli::add_sensitivity(app, action);
+  mpssm::cli::add_advise(app, action);
   mpssm::cli::add_reproduce(app, action);
   mpssm::cli::add_report(app, action);
   mpssm::cli::add_show(app, action);

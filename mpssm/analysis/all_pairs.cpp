@@ -278,6 +278,49 @@ std::optional<Depth> depth_of_all_pairs(const graph::Gso& gso, const DeepLimit& 
   return all;
 }
 
+std::vector<double> reached_shares(const graph::Gso& gso, const DeepLimit& limit, double share,
+                                   std::int64_t max_tau, const engine::Executor& executor,
+                                   const BlockProgress& progress) {
+  const std::int64_t n = gso.num_nodes();
+  std::vector<double> root(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) root[i] = std::sqrt(limit.limit(i, i));
+  const std::vector<std::int32_t>& component = limit.components().of_node;
+  std::vector<std::int64_t> component_size(static_cast<std::size_t>(limit.components().count), 0);
+  for (const std::int32_t c : component) ++component_size[c];
+  std::int64_t pairs = 0;
+  for (const std::int64_t size : component_size) pairs += size * size;
+
+  // Pairs that lack their share, by tau. From the first tau at which a block lacks none on it never
+  // lacks one again (see depth_of_all_pairs).
+  std::vector<std::int64_t> lacking;
+  for_each_block(
+      gso, executor, progress,
+      [&](ColumnBlock& block) {
+        std::vector<std::int64_t> of_block;
+        for (;; block.step()) {
+          std::int64_t count = 0;
+          for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t c = 0; c < block.width(); ++c) {
+              const std::int64_t j = block.first() + c;
+              const bool is_short = block.row(i)[c] < share * root[j] * root[i];
+              count += is_short && component[i] == component[j] ? 1 : 0;
+            }
+          }
+          of_block.push_back(count);
+          if (count == 0 || block.tau() == max_tau) return of_block;
+        }
+      },
+      [&](const std::vector<std::int64_t>& of_block) {
+        lacking.resize(std::max(lacking.size(), of_block.size()), 0);
+        for (std::size_t tau = 0; tau < of_block.size(); ++tau) lacking[tau] += of_block[tau];
+      });
+  std::vector<double> shares;
+  for (const std::int64_t count : lacking) {
+    shares.push_back(1.0 - static_cast<double>(count) / static_cast<double>(pairs));
+  }
+  return shares;
+}
+
 std::vector<double> dense_power(const graph::Gso& gso, std::int64_t tau,
                                 const engine::Executor& executor) {
   const std::int64_t n = gso.num_nodes();

@@ -62,6 +62,12 @@ std::optional<Depth> depth_of_all_pairs(const graph::Gso& gso, const DeepLimit& 
                                         std::int64_t max_tau, const engine::Executor& executor,
                                         const BlockProgress& progress = {});
 
+/// For tau = 0, 1, ...: the share of the ordered pairs of one component that have
+/// (S^tau)_ij >= share * q_ij. Ends with the first 1 that stays, or at `max_tau`.
+std::vector<double> reached_shares(const graph::Gso& gso, const DeepLimit& limit, double share,
+                                   std::int64_t max_tau, const engine::Executor& executor,
+                                   const BlockProgress& progress = {});
+
 /// Largest graph that dense_power() takes.
 inline constexpr std::int64_t kMaxDensePower = 2000;
 

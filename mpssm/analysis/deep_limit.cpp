@@ -12,9 +12,7 @@
 #include "mpssm/graph/spectrum.h"
 
 namespace mpssm::analysis {
-namespace {
 
-/// Row sums of the graph with a loop of weight 1 where a node has none: what make_gso divides by.
 std::vector<double> degrees_with_loops(const graph::Graph& graph) {
   std::vector<double> degree(static_cast<std::size_t>(graph.num_nodes()));
   for (std::int64_t i = 0; i < graph.num_nodes(); ++i) {
@@ -27,8 +25,6 @@ std::vector<double> degrees_with_loops(const graph::Graph& graph) {
   }
   return degree;
 }
-
-}  // namespace
 
 std::string why_no_deep_limit(const graph::Graph& graph) {
   if (graph.num_nodes() == 0) return "the graph has no node";

@@ -76,6 +76,9 @@ class DeepLimit {
   std::shared_ptr<Spectra> spectra_ = std::make_shared<Spectra>();
 };
 
+/// D_i: row sums of M after missing loops are added.
+std::vector<double> degrees_with_loops(const graph::Graph& graph);
+
 /// Why the limit is not known for this graph, as the end of a sentence; empty if it is.
 std::string why_no_deep_limit(const graph::Graph& graph);
 

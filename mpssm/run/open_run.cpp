@@ -51,6 +51,40 @@ void take_sample(OpenRun& run, std::int64_t index) {
   run.predicts_graphs = data::is_of_graphs(dataset.task);
 }
 
+data::BareGraph graph_of(const std::string& run_or_graph, const std::filesystem::path& data_dir) {
+  std::error_code ignored;
+  const std::filesystem::path path = run_or_graph;
+  if (!is_regular_file(path / "config.toml", ignored)) {
+    return data::load_or_make_graph(run_or_graph, {.data_dir = data_dir});
+  }
+  OpenRun run = open_run(path, {.data_dir = data_dir});
+  if (std::holds_alternative<data::GraphsData>(run.experiment.dataset->content)) {
+    throw base::Error(run_or_graph, "the run learned on many graphs; expected one");
+  }
+  take_sample(run, 0);
+  return run.graph;
+}
+
+analysis::GraphEdit edit_of(const data::BareGraph& graph, const std::vector<std::string>& remove,
+                            const std::vector<std::string>& add, double weight) {
+  analysis::GraphEdit edit{.weight = weight};
+  for (const bool is_added : {false, true}) {
+    for (const std::string& text : is_added ? add : remove) {
+      const std::string where = fmt::format("--{} {}", is_added ? "add" : "remove", text);
+      const std::size_t comma = text.find(',');
+      if (comma == std::string::npos) throw base::Error(where, "expected u,v");
+      const std::int64_t u = data::find_node(graph, text.substr(0, comma));
+      const std::int64_t v = data::find_node(graph, text.substr(comma + 1));
+      if (analysis::has_edge(graph.graph, v, u) == is_added) {
+        throw base::Error(where, is_added ? "it is there already" : "there is no such edge");
+      }
+      (is_added ? edit.add : edit.remove)
+          .emplace_back(static_cast<std::int32_t>(u), static_cast<std::int32_t>(v));
+    }
+  }
+  return edit;
+}
+
 std::vector<std::int64_t> spread_over_test(const OpenRun& run, std::int64_t count) {
   const auto* nodes = std::get_if<data::NodeData>(&run.experiment.dataset->content);
   std::vector<std::int64_t> all;

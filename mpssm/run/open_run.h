@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "mpssm/analysis/graph_edit.h"
 #include "mpssm/data/bare_graph.h"
 #include "mpssm/run/experiment.h"
 #include "mpssm/task/problem.h"
@@ -23,6 +24,17 @@ struct OpenRun {
 OpenRun open_run(const std::filesystem::path& path, const ReopenOptions& options = {});
 /// Fills in all but name and experiment. Throws base::Error if there is no such sample.
 void take_sample(OpenRun& run, std::int64_t index);
+
+/// The graph that a run learned on, or that a dataset, file or family (load_or_make_graph) holds.
+/// Throws base::Error if it is many graphs.
+data::BareGraph graph_of(const std::string& run_or_graph,
+                         const std::filesystem::path& data_dir = {});
+
+/// Edges "u,v" by the names of their nodes; ids with a comma in them cannot be given. Throws
+/// base::Error, beginning with "--remove" or "--add", if there is no such node, an edge to remove
+/// is not there or one to add is.
+analysis::GraphEdit edit_of(const data::BareGraph& graph, const std::vector<std::string>& remove,
+                            const std::vector<std::string>& add, double weight);
 
 /// At most `count` nodes of the test part, evenly spread over it; of all nodes if there are no
 /// parts.

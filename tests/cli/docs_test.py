@@ -102,6 +102,9 @@ class Documents(unittest.TestCase):
     def test_commands_of_the_report_page_work(self):
         self.check("docs/report.md", 2)
 
+    def test_commands_of_the_advice_page_work(self):
+        self.check("docs/advise.md", 3, least_printed=1)
+
     def test_commands_of_the_sensitivity_page_work(self):
         self.check("docs/sensitivity.md", 3, least_printed=1)
 
