@@ -12,6 +12,7 @@
 
 #include "mpssm/engine/plans.h"
 #include "mpssm/engine/slice_operator.h"
+#include "mpssm/engine/slicing.h"
 #include "mpssm/engine/tasks.h"
 #include "mpssm/kernels/recurrence.h"
 
@@ -19,42 +20,6 @@ namespace mpssm::engine {
 namespace {
 
 using kernels::SliceLayout;
-
-/// How the channels of a problem are cut into slices. Results do not depend on it.
-struct Slicing {
-  std::int64_t lanes = 0;
-  std::int64_t count = 0;
-
-  template <typename T>
-  static Slicing make(const RecurrenceShape& shape, std::int64_t workers) {
-    Slicing slicing;
-    slicing.lanes = kernels::kMaxSliceLanes<T>;
-    const auto count_with = [&](std::int64_t lanes) {
-      return (shape.channels + lanes - 1) / lanes;
-    };
-    // Narrower slices where a full one would be mostly padding or would leave workers idle.
-    while (slicing.lanes > kernels::kMinSliceLanes &&
-           (slicing.lanes / 2 >= shape.channels ||
-            shape.batch * count_with(slicing.lanes) < workers)) {
-      slicing.lanes /= 2;
-    }
-    slicing.count = count_with(slicing.lanes);
-    return slicing;
-  }
-
-  std::int64_t half() const { return count * lanes / 2; }  ///< complex channels, padding included
-};
-
-/// sigma spread over slices: [count][lanes / 2], zero in the padding.
-template <typename T>
-void spread_sigma(const T* sigma, std::int64_t channels, const Slicing& slicing, T* re, T* im) {
-  std::fill(re, re + slicing.half(), T{0});
-  std::fill(im, im + slicing.half(), T{0});
-  for (std::int64_t c = 0; c < channels / 2; ++c) {
-    re[c] = sigma[2 * c];
-    im[c] = sigma[2 * c + 1];
-  }
-}
 
 /// Where a slice of [B, N, C] or [B, T, N, C] begins, and how wide it is.
 template <typename T>
@@ -100,11 +65,6 @@ class SliceView {
   std::int64_t width_;
 };
 
-std::int64_t work_of(const RecurrenceShape& shape) {
-  return shape.batch * shape.num_steps * shape.channels *
-         (shape.gso.num_nonzeros() + shape.num_nodes());
-}
-
 constexpr std::int64_t kForwardSlices = 3;
 constexpr std::int64_t kBackwardSlices = 5;
 
@@ -129,7 +89,7 @@ struct Buffers {
     grad_re = workspace.take<double>(sums);
     grad_im = workspace.take<double>(sums);
     worker_stride = slices_each * call.shape.num_nodes() * slicing.lanes;
-    const bool shared = worth_sharing(call.shape.batch * slicing.count, work_of(call.shape));
+    const bool shared = worth_sharing(call.shape.batch * slicing.count, slice_work(call.shape));
     slices = workspace.take<T>((shared ? workers : 1) * worker_stride);
   }
 };
@@ -160,7 +120,7 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
   spread_sigma(in.w_state, shape.channels, slicing, buffers.sigma_re, buffers.sigma_im);
   const SliceOperator<T> op(shape);
 
-  run_tasks(executor, shape.batch * slicing.count, work_of(shape),
+  run_tasks(executor, shape.batch * slicing.count, slice_work(shape),
             [&](std::int64_t task, std::int64_t worker) {
               const SliceView<T> view(shape, op, slicing, task);
               T* const mine = buffers.slices + worker * buffers.worker_stride;
@@ -284,7 +244,7 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
     std::fill(buffers.grad_im, buffers.grad_im + shape.batch * slicing.half(), 0.0);
   }
   const SliceOperator<T> op(shape);
-  run_tasks(executor, shape.batch * slicing.count, work_of(shape),
+  run_tasks(executor, shape.batch * slicing.count, slice_work(shape),
             [&](std::int64_t task, std::int64_t worker) {
               slice_backward(call, kept, grad, out, buffers, op, task, worker);
             });

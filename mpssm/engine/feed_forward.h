@@ -8,7 +8,9 @@
 
 #include "mpssm/engine/activation.h"
 #include "mpssm/engine/executor.h"
+#include "mpssm/engine/precision.h"
 #include "mpssm/engine/workspace.h"
+#include "mpssm/kernels/bf16.h"
 
 namespace mpssm::engine {
 
@@ -38,6 +40,10 @@ struct NormLinear {
   const T* x = nullptr;
   RowNorm<T> norm = {};
   const T* w = nullptr;
+  Precision precision = Precision::kFloat32;  // of the products; kBf16 is for float
+  /// kBf16, optional: [rows, in], where forward() leaves what backward() then reads instead of x:
+  /// x less the mean of its row if there is a norm, which does not see the difference.
+  kernels::Bf16* kept_x = nullptr;
 };
 
 template <typename T>
@@ -74,7 +80,11 @@ struct FeedForward {
   const T* b1 = nullptr;
   const T* w2 = nullptr;
   const T* b2 = nullptr;
-  const T* residual = nullptr;  // optional
+  const T* residual = nullptr;                // optional
+  Precision precision = Precision::kFloat32;  // of the products; kBf16 is for float
+  /// kBf16, optional: as above, and [rows, hidden] in place of `kept` below.
+  kernels::Bf16* kept_x = nullptr;
+  kernels::Bf16* kept_hidden = nullptr;
 };
 
 template <typename T>
@@ -91,7 +101,8 @@ template <typename T>
 std::int64_t forward_bytes(const FeedForward<T>& args, std::int64_t workers);
 template <typename T>
 std::int64_t backward_bytes(const FeedForward<T>& args, std::int64_t workers);
-/// `kept` [rows, hidden], optional: the numbers before f, for backward().
+/// `kept` [rows, hidden], optional: the numbers before f, for backward(). Null if there is
+/// kept_hidden.
 template <typename T>
 void forward(const FeedForward<T>& args, T* y, T* kept, Workspace workspace,
              const Executor& executor);

@@ -2,8 +2,10 @@
 #include "mpssm/engine/linear.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "mpssm/engine/tasks.h"
+#include "mpssm/kernels/matmul_bf16.h"
 
 namespace mpssm::engine {
 namespace {
@@ -13,32 +15,105 @@ constexpr std::int64_t kRowsPerTask = 192;
 // in the second-level cache.
 constexpr std::int64_t kPackedRows = 96;
 
+/// A block of rows with x in T or rounded.
+template <typename Block, typename T>
+Block block_of(const MatmulBatch<T>& args, std::int64_t b) {
+  Block block;
+  block.inner = args.inner;
+  block.columns = args.columns;
+  if (args.add != nullptr) block.add = args.add + b * args.add_stride;
+  block.add_is_bias = args.add_is_bias;
+  block.y = args.y + b * args.y_stride;
+  block.y_layout = {args.columns, 0};
+  return block;
+}
+
+void multiply_rounded(const MatmulBatch<float>& args, std::int64_t b, std::int64_t begin,
+                      std::int64_t end, std::int64_t worker) {
+  const std::int64_t inner = kernels::padded_inner(args.inner);
+  kernels::Bf16* const rounded = args.rounded + worker * kRowsPerTask * inner;
+  kernels::round_rows(args.x + b * args.x_stride + begin * args.inner, end - begin, args.inner,
+                      rounded);
+  auto block = block_of<kernels::Bf16MatmulArgs<float>>(args, b);
+  block.inner = inner;
+  block.x = rounded;
+  block.x_layout = {inner, 0};
+  block.packed = args.packed_bf16;
+  block.y += begin * args.columns;
+  if (block.add != nullptr && !args.add_is_bias) block.add += begin * args.columns;
+  kernels::matmul(block, 0, end - begin);
+}
+
+/// sum [left, right] += x' g over `rows` rows, left and right being padded to whole panels;
+/// `packed` has room for both, rounded or not.
+template <typename T>
+void add_transposed(const T* x, std::int64_t x_columns, const T* g, std::int64_t g_columns,
+                    std::int64_t rows, std::int64_t left, std::int64_t right, T* sum, T* packed) {
+  kernels::MatmulTransposedArgs<T> args;
+  args.left = left;
+  args.right = right;
+  args.x = packed;
+  args.g = packed + kPackedRows * left;
+  args.sum = sum;
+  args.x_layout = args.g_layout = {kernels::kPanelColumns, rows * kernels::kPanelColumns};
+  kernels::pack_rows(x, rows, x_columns, packed);
+  kernels::pack_rows(g, rows, g_columns, packed + kPackedRows * left);
+  kernels::matmul_transposed(args, 0, rows);
+}
+
+void add_transposed_rounded(const float* x, std::int64_t x_columns, const float* g,
+                            std::int64_t g_columns, std::int64_t rows, std::int64_t left,
+                            std::int64_t right, float* sum, float* packed) {
+  auto* const x_pairs = reinterpret_cast<kernels::Bf16*>(packed);
+  kernels::Bf16* const g_pairs = x_pairs + kPackedRows * left;
+  kernels::pack_row_pairs(x, rows, x_columns, x_pairs);
+  kernels::pack_row_pairs(g, rows, g_columns, g_pairs);
+  kernels::matmul_transposed({left, right, rows, x_pairs, g_pairs, sum});
+}
+
 }  // namespace
 
 template <typename T>
 void matmul(const MatmulBatch<T>& args, const Executor& executor) {
   const std::int64_t tasks = (args.rows + kRowsPerTask - 1) / kRowsPerTask;
   const std::int64_t work = args.batch * args.rows * args.inner * args.columns / 8;
-  run_tasks(executor, args.batch * tasks, work, [&](std::int64_t task) {
+  run_tasks(executor, args.batch * tasks, work, [&](std::int64_t task, std::int64_t worker) {
     const std::int64_t b = task / tasks;
     const std::int64_t begin = task % tasks * kRowsPerTask;
-    kernels::MatmulArgs<T> block;
-    block.inner = args.inner;
-    block.columns = args.columns;
+    const std::int64_t end = std::min(args.rows, begin + kRowsPerTask);
+    if constexpr (std::is_same_v<T, float>) {
+      if (args.packed_bf16 != nullptr) return multiply_rounded(args, b, begin, end, worker);
+    }
+    auto block = block_of<kernels::MatmulArgs<T>>(args, b);
     block.x = args.x + b * args.x_stride;
     block.x_layout = {args.inner, 0};
     block.packed = args.packed;
-    if (args.add != nullptr) block.add = args.add + b * args.add_stride;
-    block.add_is_bias = args.add_is_bias;
-    block.y = args.y + b * args.y_stride;
-    block.y_layout = {args.columns, 0};
-    kernels::matmul(block, begin, std::min(args.rows, begin + kRowsPerTask));
+    kernels::matmul(block, begin, end);
   });
+}
+
+std::int64_t rounded_size(std::int64_t inner, std::int64_t workers) {
+  return workers * kRowsPerTask * kernels::padded_inner(inner);
+}
+
+std::int64_t matmul_scratch(std::int64_t inner, std::int64_t columns, Precision precision,
+                            std::int64_t workers) {
+  if (precision == Precision::kFloat32) return kernels::packed_size(inner, columns);
+  return (kernels::packed_size_bf16(inner, columns) + rounded_size(inner, workers) + 1) / 2;
 }
 
 template <typename T>
 void matmul(MatmulBatch<T> args, Transpose transpose, const T* w, T* scratch,
-            const Executor& executor) {
+            const Executor& executor, Precision precision) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (precision == Precision::kBf16) {
+      auto* const packed = reinterpret_cast<kernels::Bf16*>(scratch);
+      kernels::pack_matrix(transpose, w, args.inner, args.columns, packed);
+      args.packed_bf16 = packed;
+      args.rounded = packed + kernels::packed_size_bf16(args.inner, args.columns);
+      return matmul(args, executor);
+    }
+  }
   kernels::pack_matrix(transpose, w, args.inner, args.columns, scratch);
   args.packed = scratch;
   matmul(args, executor);
@@ -54,7 +129,8 @@ std::int64_t transposed_matmul_scratch(std::int64_t rows, std::int64_t left, std
 
 template <typename T>
 void transposed_matmul(const T* x, const T* g, std::int64_t rows, std::int64_t left_columns,
-                       std::int64_t right_columns, T* out, T* scratch, const Executor& executor) {
+                       std::int64_t right_columns, T* out, T* scratch, const Executor& executor,
+                       Precision precision) {
   const RowParts parts(rows);
   const std::int64_t left = round_up(left_columns, kernels::kPanelColumns);
   const std::int64_t right = round_up(right_columns, kernels::kPanelColumns);
@@ -65,20 +141,20 @@ void transposed_matmul(const T* x, const T* g, std::int64_t rows, std::int64_t l
   run_tasks(
       executor, parts.count, rows * left * right / 8, [&](std::int64_t part, std::int64_t worker) {
         T* const packed = packed_of_workers + worker * kPackedRows * (left + right);
-        kernels::MatmulTransposedArgs<T> args;
-        args.left = left;
-        args.right = right;
-        args.x = packed;
-        args.g = packed + kPackedRows * left;
-        args.sum = sums + part * left * right;
+        T* const sum = sums + part * left * right;
         for (std::int64_t row = parts.begin(part); row < parts.end(part); row += kPackedRows) {
           const std::int64_t count = std::min(kPackedRows, parts.end(part) - row);
-          args.x_layout = {kernels::kPanelColumns, count * kernels::kPanelColumns};
-          args.g_layout = {kernels::kPanelColumns, count * kernels::kPanelColumns};
-          kernels::pack_rows(x + row * left_columns, count, left_columns, packed);
-          kernels::pack_rows(g + row * right_columns, count, right_columns,
-                             packed + kPackedRows * left);
-          kernels::matmul_transposed(args, 0, count);
+          const T* const x_rows = x + row * left_columns;
+          const T* const g_rows = g + row * right_columns;
+          if constexpr (std::is_same_v<T, float>) {
+            if (precision == Precision::kBf16) {
+              add_transposed_rounded(x_rows, left_columns, g_rows, right_columns, count, left,
+                                     right, sum, packed);
+              continue;
+            }
+          }
+          add_transposed(x_rows, left_columns, g_rows, right_columns, count, left, right, sum,
+                         packed);
         }
       });
   const bool is_one = parts.count == 1;
@@ -109,9 +185,9 @@ void column_sums(const T* g, std::int64_t rows, std::int64_t columns, T* out, T*
 
 #define MPSSM_INSTANTIATE(T)                                                                       \
   template void matmul<T>(const MatmulBatch<T>&, const Executor&);                                 \
-  template void matmul<T>(MatmulBatch<T>, Transpose, const T*, T*, const Executor&);               \
+  template void matmul<T>(MatmulBatch<T>, Transpose, const T*, T*, const Executor&, Precision);    \
   template void transposed_matmul<T>(const T*, const T*, std::int64_t, std::int64_t, std::int64_t, \
-                                     T*, T*, const Executor&);                                     \
+                                     T*, T*, const Executor&, Precision);                          \
   template void column_sums<T>(const T*, std::int64_t, std::int64_t, T*, T*, const Executor&);
 MPSSM_INSTANTIATE(float)
 MPSSM_INSTANTIATE(double)

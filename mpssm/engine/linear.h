@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #include "mpssm/engine/executor.h"
+#include "mpssm/engine/precision.h"
+#include "mpssm/kernels/bf16.h"
 #include "mpssm/kernels/matmul.h"
 
 namespace mpssm::engine {
@@ -23,6 +25,9 @@ struct MatmulBatch {
   const T* x = nullptr;
   std::int64_t x_stride = 0;
   const T* packed = nullptr;  // W, by pack_matrix()
+  /// float only: W in bfloat16 in its place, and rounded_size() numbers of scratch.
+  const kernels::Bf16* packed_bf16 = nullptr;
+  kernels::Bf16* rounded = nullptr;
   const T* add = nullptr;  // optional: like y (or y itself), or with `add_is_bias` one row for all
   std::int64_t add_stride = 0;
   bool add_is_bias = false;
@@ -32,22 +37,26 @@ struct MatmulBatch {
 template <typename T>
 void matmul(const MatmulBatch<T>& args, const Executor& executor);
 
+/// Scratch of a product in bfloat16: rows of x, rounded by each worker.
+std::int64_t rounded_size(std::int64_t inner, std::int64_t workers);
+
 /// y = x W: packs W [inner, columns] (kNo) or the transpose of w [columns, inner] (kYes) into
-/// `scratch`, which has room for matmul_scratch(inner, columns) numbers, and multiplies. The rest
-/// as in MatmulBatch.
+/// `scratch`, which has room for matmul_scratch() numbers, and multiplies. The rest as in
+/// MatmulBatch. kBf16 is for float.
 template <typename T>
 void matmul(MatmulBatch<T> args, Transpose transpose, const T* w, T* scratch,
-            const Executor& executor);
+            const Executor& executor, Precision precision = Precision::kFloat32);
 
-inline std::int64_t matmul_scratch(std::int64_t inner, std::int64_t columns) {
-  return kernels::packed_size(inner, columns);
-}
+/// kBf16 needs the workers, too.
+std::int64_t matmul_scratch(std::int64_t inner, std::int64_t columns,
+                            Precision precision = Precision::kFloat32, std::int64_t workers = 1);
 
 /// out [left, right] = x' g for x [rows, left], g [rows, right], row-major. The sum over rows is
-/// cut into parts by `rows` alone, and the parts are added in order.
+/// cut into parts by `rows` alone, and the parts are added in order. kBf16 is for float.
 template <typename T>
 void transposed_matmul(const T* x, const T* g, std::int64_t rows, std::int64_t left,
-                       std::int64_t right, T* out, T* scratch, const Executor& executor);
+                       std::int64_t right, T* out, T* scratch, const Executor& executor,
+                       Precision precision = Precision::kFloat32);
 std::int64_t transposed_matmul_scratch(std::int64_t rows, std::int64_t left, std::int64_t right,
                                        std::int64_t workers);
 

@@ -30,6 +30,10 @@ constexpr double kSpectralPacking = 30.0;
 constexpr double kBasis = 3.3;
 constexpr double kSeriesPerMode = 9.3;    // per doubling
 constexpr double kDecomposition = 100.0;  // per entry of the basis and node of the largest part
+// In bfloat16, of a multiply-add in float: where the CPU has the instructions, and taken so
+// everywhere, because a plan must not depend on the machine.
+constexpr double kBf16Product = 0.5;
+constexpr double kBf16Hop = 0.6;
 // Larger parts than this cost minutes to decompose: never chosen unasked.
 constexpr std::int64_t kMaxAutoBlock = 1024;
 
@@ -87,18 +91,20 @@ double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
   const double steps = static_cast<double>(query.num_steps);
   const double hop = static_cast<double>(query.batch) *
                      static_cast<double>(gso.num_nonzeros() + gso.num_nodes()) * channels;
-  const double times_w = query.diagonal ? 4.0 * rows * channels : rows * channels * channels;
+  const bool in_bf16 = query.precision == Precision::kBf16;
+  const double times_w = query.diagonal ? 4.0 * rows * channels
+                                        : rows * channels * channels * (in_bf16 ? kBf16Product : 1);
+  const bool sequence = query.temporal || query.outputs == Outputs::kAll;
+  const double hop_in_cache = hop * kSparseInCache * (in_bf16 && !sequence ? kBf16Hop : 1.0);
   switch (plan) {
     case Plan::kDoubling:
-      return (steps - 1) * hop * kSparseInCache + static_cast<double>(num_moves(query.num_steps)) *
-                                                      (times_w + channels * channels * channels);
+      return (steps - 1) * hop_in_cache + static_cast<double>(num_moves(query.num_steps)) *
+                                              (times_w + channels * channels * channels);
     case Plan::kDiagonal:
-      return kDiagonalCall + (steps - 1) * hop * kSparseInCache +
-             kDiagonalPacking * rows * channels;
+      return kDiagonalCall + (steps - 1) * hop_in_cache + kDiagonalPacking * rows * channels;
     case Plan::kSpectral: {
       const double basis = static_cast<double>(query.batch) *
                            static_cast<double>(graph::eigen_basis_nonzeros(gso)) * channels;
-      const bool sequence = query.temporal || query.outputs == Outputs::kAll;
       const double in_modes = sequence ? steps * 4.0 * rows * channels
                                        : static_cast<double>(gso.num_nodes()) * channels *
                                              kSeriesPerMode * std::log2(steps + 1);
@@ -127,7 +133,9 @@ std::int64_t plan_memory(Plan plan, const graph::Gso& gso, const PlanQuery& quer
   switch (plan) {
     case Plan::kDoubling:
       // Forward holds C, S and one buffer; training keeps S before each move and has five buffers.
-      return (query.training ? num_moves(query.num_steps) + 5 : 3) * state + ordered;
+      return (query.training ? num_moves(query.num_steps) + 5 : 3) * state /
+                 (query.precision == Precision::kBf16 ? 2 : 1) +
+             ordered;
     case Plan::kDiagonal: {
       // A thread holds up to five slices; training adds the gradient of the input.
       const std::int64_t slices = query.workers * 5 * gso.num_nodes() * 128;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "mpssm/base/enum_table.h"
+#include "mpssm/engine/precision.h"
 #include "mpssm/graph/gso.h"
 
 namespace mpssm::engine {
@@ -53,6 +54,7 @@ struct PlanQuery {
   /// its parts need not be looked at.
   bool has_basis = false;
   std::int64_t workers = 1;  ///< threads of the call: each needs memory of its own
+  Precision precision = Precision::kFloat32;
 };
 
 /// The plan with the least estimated cost among those that fit. Never kAuto or kReference.

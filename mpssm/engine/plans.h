@@ -24,9 +24,15 @@ struct PlanFunctions {
 template <typename T>
 PlanFunctions<T> stepwise_plan();
 template <typename T>
-PlanFunctions<T> doubling_plan();
+PlanFunctions<T> doubling_plan(Precision precision);
+template <>
+PlanFunctions<float> doubling_plan(Precision precision);
+template <>
+PlanFunctions<double> doubling_plan(Precision precision);
 template <typename T>
 PlanFunctions<T> diagonal_plan();
+/// Plan diagonal on slices of bfloat16: for calls with runs_in_bf16().
+PlanFunctions<float> diagonal_bf16_plan();
 template <typename T>
 PlanFunctions<T> spectral_plan();
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "mpssm/engine/plans.h"
 
@@ -11,13 +12,19 @@ namespace mpssm::engine {
 namespace {
 
 template <typename T>
-PlanFunctions<T> functions_of(Plan plan) {
-  switch (plan) {
+PlanFunctions<T> functions_of(const RecurrenceCall& call) {
+  if (std::is_same_v<T, double> && call.shape.precision != Precision::kFloat32) {
+    throw std::invalid_argument("recurrence: bf16 is for float32, got float64");
+  }
+  switch (call.plan) {
     case Plan::kStepwise:
       return stepwise_plan<T>();
     case Plan::kDoubling:
-      return doubling_plan<T>();
+      return doubling_plan<T>(call.shape.precision);
     case Plan::kDiagonal:
+      if constexpr (std::is_same_v<T, float>) {
+        if (runs_in_bf16(call)) return diagonal_bf16_plan();
+      }
       return diagonal_plan<T>();
     case Plan::kSpectral:
       return spectral_plan<T>();
@@ -26,41 +33,48 @@ PlanFunctions<T> functions_of(Plan plan) {
       break;
   }
   throw std::invalid_argument(
-      fmt::format("recurrence: the engine has no plan named {}", to_string(plan)));
+      fmt::format("recurrence: the engine has no plan named {}", to_string(call.plan)));
 }
 
 }  // namespace
 
+bool runs_in_bf16(const RecurrenceCall& call) {
+  if (call.shape.precision != Precision::kBf16) return false;
+  if (!call.shape.diagonal) return true;
+  return call.plan == Plan::kDiagonal && !call.shape.temporal && !call.shape.all_outputs() &&
+         !call.has_initial;
+}
+
 RecurrenceReads backward_reads(const RecurrenceCall& call) {
-  return functions_of<float>(call.plan).reads(call);
+  return functions_of<float>(call).reads(call);
 }
 
 template <typename T>
 std::int64_t saved_size(const RecurrenceCall& call) {
-  return functions_of<T>(call.plan).saved_size(call);
+  return functions_of<T>(call).saved_size(call);
 }
 
 template <typename T>
 std::int64_t forward_bytes(const RecurrenceCall& call, std::int64_t workers) {
-  return functions_of<T>(call.plan).forward_bytes(call, workers);
+  return functions_of<T>(call).forward_bytes(call, workers);
 }
 
 template <typename T>
 std::int64_t backward_bytes(const RecurrenceCall& call, std::int64_t workers) {
-  return functions_of<T>(call.plan).backward_bytes(call, workers);
+  return functions_of<T>(call).backward_bytes(call, workers);
 }
 
 template <typename T>
 bool forward(const RecurrenceCall& call, const RecurrenceInputs<T>& inputs, T* output, T* saved,
              Workspace workspace, const Executor& executor) {
-  return functions_of<T>(call.plan).forward(call, inputs, output, saved, workspace, executor);
+  return functions_of<T>(call).forward(call, inputs, output, saved, workspace, executor);
 }
 
 template <typename T>
 void backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, const T* grad,
               const RecurrenceGradients<T>& gradients, Workspace workspace,
               const Executor& executor) {
-  functions_of<T>(call.plan).backward(call, kept, grad, gradients, workspace, executor);
+  functions_of<T>(call).backward(call, kept, grad, gradients, workspace, executor);
 }
 
 #define MPSSM_INSTANTIATE(T)                                                                     \

@@ -8,6 +8,7 @@
 
 #include "mpssm/engine/executor.h"
 #include "mpssm/engine/plan.h"
+#include "mpssm/engine/precision.h"
 #include "mpssm/engine/workspace.h"
 #include "mpssm/graph/gso.h"
 
@@ -28,6 +29,7 @@ struct RecurrenceShape {
   bool diagonal = false;       ///< W is diagonal and complex, acting on pairs of channels
   Outputs outputs = Outputs::kLast;
   Ordering ordering = Ordering::kWhereItPays;
+  Precision precision = Precision::kFloat32;  ///< kBf16 is for calls in float
 
   std::int64_t num_nodes() const { return gso.num_nodes(); }
   bool all_outputs() const { return outputs == Outputs::kAll; }
@@ -45,6 +47,13 @@ struct RecurrenceWanted {
 
   bool any() const { return input || w_state || initial || gso_values; }
 };
+
+/// True if a call with Precision::kBf16 rounds anything: dense W always, a diagonal one with a
+/// constant input of which the last output is wanted (plan diagonal). A state that takes in
+/// something new at every step for long would stand still in 8 bits, so that series with a diagonal
+/// W run in float32, and plan spectral keeps no states.
+struct RecurrenceCall;
+bool runs_in_bf16(const RecurrenceCall& call);
 
 /// One call: the plan must fit (why_not() is empty).
 struct RecurrenceCall {

@@ -3,12 +3,15 @@
 // Backward, from the last step to the first, with H(t) = A' L(t) and L the gradient of the states:
 //   L(t-1) = G(t-1) + H(t) W',   grad W += X(t-1)' H(t),   grad C(t) = L(t),
 //   grad A(i, j) += <L(t)(i, :), (X(t-1) W)(j, :)>.
+// In bfloat16 the factors of the products with a dense W are rounded, the states stay floats.
 #include <algorithm>
+#include <type_traits>
 
 #include "mpssm/engine/linear.h"
 #include "mpssm/engine/plans.h"
 #include "mpssm/engine/spmm.h"
 #include "mpssm/engine/tasks.h"
+#include "mpssm/kernels/matmul_bf16.h"
 #include "mpssm/kernels/spmm.h"
 
 namespace mpssm::engine {
@@ -42,15 +45,22 @@ void copy_blocks(const RecurrenceShape& shape, Blocks<const T> from, Blocks<T> t
 template <typename T>
 class StateWeight {
  public:
-  /// `packed` has room for W, or is null if there are no products with it.
-  StateWeight(const RecurrenceShape& shape, const T* w, Transpose transpose, T* packed)
-      : shape_(shape), w_(w), packed_(packed), transpose_(transpose) {
-    if (!shape.diagonal) {
-      kernels::pack_matrix(transpose, w, shape.channels, shape.channels, packed);
+  /// `scratch` has room for scratch_size() numbers.
+  StateWeight(const RecurrenceShape& shape, const T* w, Transpose transpose, T* scratch)
+      : shape_(shape), w_(w), scratch_(scratch), transpose_(transpose) {
+    if (shape.diagonal) return;
+    if constexpr (std::is_same_v<T, float>) {
+      if (shape.precision == Precision::kBf16) {
+        kernels::pack_matrix(transpose, w, shape.channels, shape.channels, packed_bf16());
+        return;
+      }
     }
+    kernels::pack_matrix(transpose, w, shape.channels, shape.channels, scratch);
   }
-  static std::int64_t packed_size(const RecurrenceShape& shape) {
-    return shape.diagonal ? 0 : matmul_scratch(shape.channels, shape.channels);
+  static std::int64_t scratch_size(const RecurrenceShape& shape, std::int64_t workers) {
+    return shape.diagonal
+               ? 0
+               : matmul_scratch(shape.channels, shape.channels, shape.precision, workers);
   }
 
   /// out = x W, or x W' if it was packed so, plus `add` unless that is null.
@@ -63,7 +73,12 @@ class StateWeight {
     args.inner = args.columns = shape_.channels;
     args.x = x.data;
     args.x_stride = x.stride;
-    args.packed = packed_;
+    if (shape_.precision == Precision::kBf16) {
+      args.packed_bf16 = packed_bf16();
+      args.rounded = packed_bf16() + kernels::packed_size_bf16(shape_.channels, shape_.channels);
+    } else {
+      args.packed = scratch_;
+    }
     args.add = add.data;
     args.add_stride = add.stride;
     args.y = out.data;
@@ -72,6 +87,8 @@ class StateWeight {
   }
 
  private:
+  kernels::Bf16* packed_bf16() const { return reinterpret_cast<kernels::Bf16*>(scratch_); }
+
   void pairs_times(Blocks<const T> x, Blocks<const T> add, Blocks<T> out,
                    const Executor& executor) const {
     const T sign = transpose_ == Transpose::kYes ? T{-1} : T{1};
@@ -103,7 +120,7 @@ class StateWeight {
 
   const RecurrenceShape& shape_;
   const T* w_;
-  T* packed_;
+  T* scratch_;
   Transpose transpose_;
 };
 
@@ -149,8 +166,8 @@ struct ForwardBuffers {
   T* product;  // X W
   T* spare;    // states take turns between this and the output, unless they are kept
 
-  ForwardBuffers(const RecurrenceCall& call, std::int64_t /*workers*/, Workspace& workspace)
-      : packed(workspace.take<T>(StateWeight<T>::packed_size(call.shape))),
+  ForwardBuffers(const RecurrenceCall& call, std::int64_t workers, Workspace& workspace)
+      : packed(workspace.take<T>(StateWeight<T>::scratch_size(call.shape, workers))),
         product(workspace.take<T>(call.shape.state())),
         spare(workspace.take<T>(
             call.shape.all_outputs() || saved_numbers(call) > 0 ? 0 : call.shape.state())) {}
@@ -220,8 +237,9 @@ struct BackwardBuffers {
     const std::int64_t state = shape.state();
     const std::int64_t rows = shape.batch * shape.num_nodes();
     const std::int64_t channels = shape.channels;
-    packed_adjoint = workspace.take<T>(StateWeight<T>::packed_size(shape));
-    packed = workspace.take<T>(call.wanted.gso_values ? StateWeight<T>::packed_size(shape) : 0);
+    const std::int64_t of_w = StateWeight<T>::scratch_size(shape, workers);
+    packed_adjoint = workspace.take<T>(of_w);
+    packed = workspace.take<T>(call.wanted.gso_values ? of_w : 0);
     for (T*& buffer : lambda) buffer = workspace.take<T>(state);
     h = workspace.take<T>(state);
     product = workspace.take<T>(call.wanted.gso_values ? state : 0);
@@ -316,7 +334,7 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
         pair_products(x, buffers.h, rows, channels, buffers.w_term, buffers.scratch, executor);
       } else {
         transposed_matmul(x, buffers.h, rows, channels, channels, buffers.w_term, buffers.scratch,
-                          executor);
+                          executor, shape.precision);
       }
       add_numbers(buffers.w_term, w_size, out.w_state, executor);
     }

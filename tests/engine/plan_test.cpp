@@ -165,5 +165,24 @@ TEST(Planner, NamesGoBothWays) {
               ThrowsMessage<std::invalid_argument>(HasSubstr("got 'fast'")));
 }
 
+TEST(Plan, KnowsWhatBf16Saves) {
+  const graph::Gso gso = graph::make_gso(graph::make_random_connected(500, 900, 5));
+  for (const bool diagonal : {false, true}) {
+    const Plan plan = diagonal ? Plan::kDiagonal : Plan::kDoubling;
+    PlanQuery query{.num_steps = 17, .channels = 64, .diagonal = diagonal, .training = true};
+    const double cost = plan_cost(plan, gso, query);
+    const std::int64_t memory = plan_memory(plan, gso, query);
+    query.precision = Precision::kBf16;
+    EXPECT_LT(plan_cost(plan, gso, query), cost);
+    EXPECT_LE(plan_memory(plan, gso, query), memory);
+    // A series with a diagonal W is float32 either way.
+    if (!diagonal) continue;
+    query.temporal = true;
+    const double series = plan_cost(plan, gso, query);
+    query.precision = Precision::kFloat32;
+    EXPECT_EQ(plan_cost(plan, gso, query), series);
+  }
+}
+
 }  // namespace
 }  // namespace mpssm::engine
