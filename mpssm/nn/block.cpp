@@ -41,8 +41,10 @@ BlockImpl::BlockImpl(const BlockOptions& options) : options_(options) {
 torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Gso& gso, Mode mode,
                                     engine::Outputs outputs) {
   const ops::RecurrenceWeights weights{w_state->forward(), {}};
-  const ops::RecurrenceOptions how{
-      .plan = options_.plan, .outputs = outputs, .operator_calls = options_.operator_calls};
+  const ops::RecurrenceOptions how{.plan = options_.plan,
+                                   .outputs = outputs,
+                                   .operator_calls = options_.operator_calls,
+                                   .precision = options_.precision};
   return mode == Mode::kStatic
              ? ops::recurrence_static(gso, c, weights, options_.hops + 1, how).output
              : ops::recurrence_temporal(gso, c, weights, how).output;
@@ -50,12 +52,12 @@ torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Gso& gs
 
 torch::Tensor BlockImpl::recur(const torch::Tensor& u, const graph::Gso& gso, Mode mode,
                                engine::Outputs outputs) {
-  return recur_from(ops::matmul(u, w_in), gso, mode, outputs);
+  return recur_from(ops::matmul(u, w_in, options_.precision), gso, mode, outputs);
 }
 
 torch::Tensor BlockImpl::decode(const torch::Tensor& x, const torch::Tensor& residual,
                                 double dropout) {
-  const torch::Tensor mixed = w_out.defined() ? ops::matmul(x, w_out) : x;
+  const torch::Tensor mixed = w_out.defined() ? ops::matmul(x, w_out, options_.precision) : x;
   const torch::Tensor state = state_norm->is_layer() ? mixed : state_norm->forward(mixed);
   return ops::feed_forward(state,
                            {.norm = state_norm->layer_weights(),
@@ -66,7 +68,8 @@ torch::Tensor BlockImpl::decode(const torch::Tensor& x, const torch::Tensor& res
                            {.activation = options_.activation,
                             .drop_hidden = is_training() ? options_.dropout : 0.0,
                             .drop_out = is_training() ? dropout : 0.0,
-                            .residual = residual});
+                            .residual = residual,
+                            .precision = options_.precision});
 }
 
 torch::Tensor BlockImpl::forward(const torch::Tensor& u, const graph::Gso& gso, Mode mode,
@@ -76,9 +79,10 @@ torch::Tensor BlockImpl::forward(const torch::Tensor& u, const graph::Gso& gso, 
 
 torch::Tensor BlockImpl::forward_around(const torch::Tensor& h, const Around& around,
                                         const graph::Gso& gso, Mode mode, engine::Outputs outputs) {
-  const torch::Tensor c = around.norm.is_layer()
-                              ? ops::norm_linear(h, around.norm.layer_weights(), w_in)
-                              : ops::matmul(around.norm.forward(h), w_in);
+  const torch::Tensor c =
+      around.norm.is_layer()
+          ? ops::norm_linear(h, around.norm.layer_weights(), w_in, options_.precision)
+          : ops::matmul(around.norm.forward(h), w_in, options_.precision);
   torch::Tensor residual;
   if (around.residual) {
     const bool drops_time = mode == Mode::kTemporal && outputs == engine::Outputs::kLast;

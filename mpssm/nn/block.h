@@ -9,6 +9,7 @@
 #include <torch/nn/pimpl.h>
 
 #include "mpssm/engine/plan.h"
+#include "mpssm/engine/precision.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/nn/activation.h"
 #include "mpssm/nn/norm.h"
@@ -35,6 +36,8 @@ struct BlockOptions {
   double dropout = 0.0;  ///< inside the MLP, after the activation
   engine::Plan plan = engine::Plan::kAuto;
   std::int64_t operator_calls = 1;  ///< on one graph, see ops::RecurrenceOptions
+  /// Of products and states inside the block; its parameters, input and output are float.
+  engine::Precision precision = engine::Precision::kFloat32;
 };
 
 /// Y = MLP(X),  X(t+1) = A X(t) W + U(t+1) B,  X(0) = 0,  MLP(X) = phi(norm(X) W1 + b1) W2 + b2.

@@ -25,6 +25,7 @@ BlockOptions block_options(const ModelOptions& options) {
   block.dropout = options.dropout;
   block.plan = options.plan;
   block.operator_calls = options.operator_calls;
+  block.precision = options.precision;
   return block;
 }
 
@@ -45,15 +46,17 @@ RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Gso& gso,
   // To ask this plan itself would be to decompose the operator.
   if (plan == engine::Plan::kSpectral) return {.once = engine::plan_memory(plan, gso, query)};
   const bool by_torch = plan == engine::Plan::kReference;  // whose loop keeps its states, too
-  const engine::RecurrenceCall call{.plan = by_torch ? engine::Plan::kStepwise : plan,
-                                    .shape = {.gso = gso,
-                                              .batch = query.batch,
-                                              .num_steps = query.num_steps,
-                                              .channels = query.channels,
-                                              .temporal = query.temporal,
-                                              .diagonal = query.diagonal,
-                                              .outputs = query.outputs},
-                                    .wanted = {.input = query.training, .w_state = query.training}};
+  const engine::RecurrenceCall call{
+      .plan = by_torch ? engine::Plan::kStepwise : plan,
+      .shape = {.gso = gso,
+                .batch = query.batch,
+                .num_steps = query.num_steps,
+                .channels = query.channels,
+                .temporal = query.temporal,
+                .diagonal = query.diagonal,
+                .outputs = query.outputs,
+                .precision = by_torch ? engine::Precision::kFloat32 : query.precision},
+      .wanted = {.input = query.training, .w_state = query.training}};
   RecurrenceMemory memory;
   memory.kept = query.element_size * engine::saved_size<float>(call);
   memory.once = engine::forward_bytes<float>(call, query.workers);
@@ -193,7 +196,8 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
                           .outputs = temporal ? engine::Outputs::kAll : engine::Outputs::kLast,
                           .training = training,
                           .operator_calls = options.operator_calls,
-                          .workers = ops::num_threads()};
+                          .workers = ops::num_threads(),
+                          .precision = options.precision};
   const engine::Plan plan =
       options.plan == engine::Plan::kAuto ? engine::choose_plan(gso, query) : options.plan;
   const std::int64_t features = batch * (temporal ? num_steps : 1) * gso.num_nodes() *
@@ -203,6 +207,7 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
   constexpr double kInEvaluation = 4.0;
   constexpr double kAtOnce = 4.0;        // of a backward pass, whatever the depth
   constexpr double kKept = 4.8;          // by each block; forecasts need no more at once than that
+  constexpr double kKeptRounded = 2.4;   // the same in bfloat16
   constexpr double kOfBatchNorm = 12.0;  // made of single operators, which keep more
   constexpr double kRunsAgain = 4.0;     // beyond the rest, of blocks that run again
   constexpr double kOfInput = 1.2;       // kept by each of these
@@ -212,7 +217,10 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
   const std::int64_t full_blocks = options.recompute ? 1 : options.num_blocks;
   double in_units = kInEvaluation;
   if (training) {
-    in_units = (kKept + kOfBatchNorm * batch_norms) * static_cast<double>(full_blocks) +
+    // A series keeps its states, as floats.
+    const bool rounded = options.precision == engine::Precision::kBf16 && !temporal;
+    const double kept = rounded ? kKeptRounded : kKept;
+    in_units = (kept + kOfBatchNorm * batch_norms) * static_cast<double>(full_blocks) +
                kOfInput * static_cast<double>(options.num_blocks - full_blocks) +
                (options.recompute ? kRunsAgain : 0.0) + (temporal ? 0.0 : kAtOnce);
   }

@@ -52,6 +52,9 @@ struct ModelOptions {
   /// Calls on one graph that can share its eigenbasis (plan kAuto); 1: every call has its own
   /// graph.
   std::int64_t operator_calls = 1;
+  /// Inside the blocks. What comes in and what goes out keeps its digits: encoder and readout are
+  /// float32.
+  engine::Precision precision = engine::Precision::kFloat32;
   /// Blocks keep their input alone for the backward pass and run again there: the same numbers in
   /// less memory and more time. Not with batch norm, whose statistics would count twice.
   bool recompute = false;

@@ -44,4 +44,10 @@ void check_single_backward(const char* op, const char* way_out) {
                               way_out, " (create_graph)");
 }
 
+void check_precision(const char* op, engine::Precision precision, const at::Tensor& x) {
+  TORCH_CHECK_TYPE(precision == engine::Precision::kFloat32 || x.scalar_type() == at::kFloat, op,
+                   ": precision ", std::string(to_string(precision)),
+                   " takes tensors of type Float, got ", x.scalar_type());
+}
+
 }  // namespace mpssm::ops

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "mpssm/engine/call_memory.h"
+#include "mpssm/engine/precision.h"
 
 namespace mpssm::ops {
 
@@ -26,6 +27,9 @@ at::Tensor absent_if_empty(const at::Tensor& tensor);
 
 /// Throws if a graph of the backward pass is being recorded: our gradients are not differentiable.
 void check_single_backward(const char* op, const char* way_out = "");
+
+/// Throws unless `x` is of a type that can be multiplied in `precision`.
+void check_precision(const char* op, engine::Precision precision, const at::Tensor& x);
 
 /// Runs `body` with a value of type float or double according to the tensor's dtype.
 template <typename Body>

@@ -19,6 +19,7 @@
 namespace mpssm::ops {
 namespace {
 
+using engine::Precision;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
@@ -35,6 +36,14 @@ std::vector<std::int64_t> with_last(const at::Tensor& x, std::int64_t width) {
   sizes.back() = width;
   return sizes;
 }
+
+/// What is kept of `like` for the backward pass in bfloat16: an empty tensor of its shape; of
+/// another precision an undefined one.
+at::Tensor rounded_copy(at::IntArrayRef sizes, const at::Tensor& like, Precision precision) {
+  if (precision != Precision::kBf16) return {};
+  return empty_tensor(sizes, like.options().dtype(at::kBFloat16));
+}
+kernels::Bf16* rounded_numbers(const at::Tensor& tensor) { return numbers<kernels::Bf16>(tensor); }
 
 template <typename T>
 engine::RowNorm<T> row_norm(const NormWeights& norm) {
@@ -54,16 +63,24 @@ void check_norm(const char* name, const at::Tensor& x, const NormWeights& norm) 
 
 template <typename T>
 engine::NormLinear<T> norm_linear_call(const at::Tensor& x, const NormWeights& norm,
-                                       const at::Tensor& w) {
-  return {x.numel() / x.size(-1), w.size(0),         w.size(1),
-          numbers<const T>(x),    row_norm<T>(norm), numbers<const T>(w)};
+                                       const at::Tensor& w, Precision precision) {
+  return {.rows = x.numel() / x.size(-1),
+          .in = w.size(0),
+          .out = w.size(1),
+          .x = numbers<const T>(x),
+          .norm = row_norm<T>(norm),
+          .w = numbers<const T>(w),
+          .precision = precision};
 }
 
-at::Tensor norm_linear_forward(const at::Tensor& x, const NormWeights& norm, const at::Tensor& w) {
+/// `kept_x` is filled if it is defined.
+at::Tensor norm_linear_forward(const at::Tensor& x, const NormWeights& norm, const at::Tensor& w,
+                               Precision precision, const at::Tensor& kept_x) {
   at::Tensor y = empty_tensor(with_last(x, w.size(1)), x.options());
   with_real_type(x, [&](auto zero) {
     using T = decltype(zero);
-    const auto call = norm_linear_call<T>(x, norm, w);
+    auto call = norm_linear_call<T>(x, norm, w, precision);
+    call.kept_x = rounded_numbers(kept_x);
     const Threads threads;
     const CallMemory memory(engine::forward_bytes(call, threads.workers()));
     engine::forward(call, numbers<T>(y), memory.workspace(), threads);
@@ -73,9 +90,12 @@ at::Tensor norm_linear_forward(const at::Tensor& x, const NormWeights& norm, con
 
 struct NormLinearFunction : torch::autograd::Function<NormLinearFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& scale,
-                            const at::Tensor& shift, const at::Tensor& w) {
-    context->save_for_backward({x, scale, shift, w});
-    return norm_linear_forward(x, {absent_if_empty(scale), absent_if_empty(shift)}, w);
+                            const at::Tensor& shift, const at::Tensor& w, Precision precision) {
+    const at::Tensor kept_x = rounded_copy(x.sizes(), x, precision);
+    context->save_for_backward({kept_x.defined() ? kept_x : x, scale, shift, w});
+    context->saved_data["precision"] = static_cast<std::int64_t>(precision);
+    return norm_linear_forward(x, {absent_if_empty(scale), absent_if_empty(shift)}, w, precision,
+                               kept_x);
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
@@ -83,22 +103,24 @@ struct NormLinearFunction : torch::autograd::Function<NormLinearFunction> {
     const auto saved = context->get_saved_variables();
     const at::Tensor& x = saved[0];
     const NormWeights norm{absent_if_empty(saved[1]), absent_if_empty(saved[2])};
+    const auto precision = static_cast<Precision>(context->saved_data["precision"].toInt());
     const at::Tensor grad = canonical(grads[0]);
     at::Tensor grad_x, grad_scale, grad_shift;
-    if (context->needs_input_grad(0)) grad_x = empty_tensor_like(x);
+    if (context->needs_input_grad(0)) grad_x = empty_tensor(x.sizes(), grad.options());
     if (norm.scale.defined()) grad_scale = at::empty_like(norm.scale);
     if (norm.shift.defined()) grad_shift = at::empty_like(norm.shift);
     at::Tensor grad_w = at::empty_like(saved[3]);
-    with_real_type(x, [&](auto zero) {
+    with_real_type(grad, [&](auto zero) {
       using T = decltype(zero);
-      const auto call = norm_linear_call<T>(x, norm, saved[3]);
+      auto call = norm_linear_call<T>(x, norm, saved[3], precision);
+      if (precision == Precision::kBf16) call.kept_x = rounded_numbers(x);
       const Threads threads;
       const CallMemory memory(engine::backward_bytes(call, threads.workers()));
       engine::backward(call, numbers<const T>(grad), numbers<T>(grad_x), numbers<T>(grad_w),
                        {numbers<T>(grad_scale), numbers<T>(grad_shift)}, memory.workspace(),
                        threads);
     });
-    return {grad_x, grad_scale, grad_shift, grad_w};
+    return {grad_x, grad_scale, grad_shift, grad_w, {}};
   }
 };
 
@@ -109,6 +131,7 @@ struct Setting {
   engine::Activation activation;
   engine::Drop drop_hidden;
   engine::Drop drop_out;
+  Precision precision;
 };
 struct SavedSetting : torch::CustomClassHolder {
   explicit SavedSetting(const Setting& setting_in) : setting(setting_in) {}
@@ -126,6 +149,7 @@ engine::FeedForward<T> feed_forward_call(const at::Tensor& x, const FeedForwardW
   call.activation = setting.activation;
   call.drop_hidden = setting.drop_hidden;
   call.drop_out = setting.drop_out;
+  call.precision = setting.precision;
   call.x = numbers<const T>(x);
   call.norm = row_norm<T>(weights.norm);
   call.w1 = numbers<const T>(weights.w1);
@@ -136,34 +160,42 @@ engine::FeedForward<T> feed_forward_call(const at::Tensor& x, const FeedForwardW
   return call;
 }
 
-/// `kept` is filled if it is defined.
+/// `kept` is filled if it is defined; see FeedForwardFunction.
 at::Tensor feed_forward_forward(const at::Tensor& x, const FeedForwardWeights& weights,
                                 const at::Tensor& residual, const Setting& setting,
-                                const at::Tensor& kept) {
+                                const at::Tensor& kept, const at::Tensor& kept_x) {
   at::Tensor y = empty_tensor(with_last(x, weights.w2.size(0)), x.options());
   with_real_type(x, [&](auto zero) {
     using T = decltype(zero);
-    const auto call = feed_forward_call<T>(x, weights, residual, setting);
+    auto call = feed_forward_call<T>(x, weights, residual, setting);
+    call.kept_x = rounded_numbers(kept_x);
+    const bool in_bf16 = kept_x.defined();
+    if (in_bf16) call.kept_hidden = rounded_numbers(kept);
     const Threads threads;
     const CallMemory memory(engine::forward_bytes(call, threads.workers()));
-    engine::forward(call, numbers<T>(y), numbers<T>(kept), memory.workspace(), threads);
+    engine::forward(call, numbers<T>(y), in_bf16 ? nullptr : numbers<T>(kept), memory.workspace(),
+                    threads);
   });
   return y;
 }
 
+/// Keeps x and the numbers before f, both rounded if the products are in bfloat16.
 struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& scale,
                             const at::Tensor& shift, const at::Tensor& w1, const at::Tensor& b1,
                             const at::Tensor& w2, const at::Tensor& b2, const at::Tensor& residual,
                             const Setting& setting) {
-    const at::Tensor kept = empty_tensor(with_last(x, w1.size(0)), x.options());
+    const std::vector<std::int64_t> hidden = with_last(x, w1.size(0));
+    const at::Tensor kept_x = rounded_copy(x.sizes(), x, setting.precision);
+    const at::Tensor kept = kept_x.defined() ? rounded_copy(hidden, x, setting.precision)
+                                             : empty_tensor(hidden, x.options());
     context->saved_data["setting"] =
         c10::IValue::make_capsule(c10::make_intrusive<SavedSetting>(setting));
     context->saved_data["residual"] = residual.numel() > 0;
-    context->save_for_backward({x, scale, shift, w1, w2, kept});
+    context->save_for_backward({kept_x.defined() ? kept_x : x, scale, shift, w1, w2, kept});
     return feed_forward_forward(x,
                                 {{absent_if_empty(scale), absent_if_empty(shift)}, w1, b1, w2, b2},
-                                absent_if_empty(residual), setting, kept);
+                                absent_if_empty(residual), setting, kept, kept_x);
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
@@ -177,18 +209,23 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
             ->setting;
     const at::Tensor grad = canonical(grads[0]);
     at::Tensor grad_x, grad_scale, grad_shift;
-    if (context->needs_input_grad(0)) grad_x = empty_tensor_like(x);
+    if (context->needs_input_grad(0)) grad_x = empty_tensor(x.sizes(), grad.options());
     if (weights.norm.scale.defined()) grad_scale = at::empty_like(weights.norm.scale);
     if (weights.norm.shift.defined()) grad_shift = at::empty_like(weights.norm.shift);
     at::Tensor grad_w1 = at::empty_like(weights.w1), grad_w2 = at::empty_like(weights.w2);
-    at::Tensor grad_b1 = at::empty({weights.w1.size(0)}, x.options());
-    at::Tensor grad_b2 = at::empty({weights.w2.size(0)}, x.options());
-    with_real_type(x, [&](auto zero) {
+    at::Tensor grad_b1 = at::empty({weights.w1.size(0)}, grad.options());
+    at::Tensor grad_b2 = at::empty({weights.w2.size(0)}, grad.options());
+    const bool in_bf16 = setting.precision == Precision::kBf16;
+    with_real_type(grad, [&](auto zero) {
       using T = decltype(zero);
-      const auto call = feed_forward_call<T>(x, weights, {}, setting);
+      auto call = feed_forward_call<T>(x, weights, {}, setting);
+      if (in_bf16) {
+        call.kept_x = rounded_numbers(x);
+        call.kept_hidden = rounded_numbers(saved[5]);
+      }
       const Threads threads;
       const CallMemory memory(engine::backward_bytes(call, threads.workers()));
-      engine::backward(call, numbers<const T>(saved[5]), numbers<const T>(grad),
+      engine::backward(call, in_bf16 ? nullptr : numbers<const T>(saved[5]), numbers<const T>(grad),
                        {numbers<T>(grad_x),
                         numbers<T>(grad_w1),
                         numbers<T>(grad_b1),
@@ -207,16 +244,18 @@ at::Tensor one_by_one(const at::Tensor& x, const FeedForwardWeights& weights,
                       const FeedForwardOptions& options) {
   const at::Tensor normal =
       weights.norm.scale.defined() ? ops::layer_norm(x, weights.norm.scale, weights.norm.shift) : x;
-  const at::Tensor hidden =
-      ops::dropout(activate(options.activation, ops::linear(normal, weights.w1, weights.b1)),
-                   options.drop_hidden);
-  const at::Tensor y = ops::dropout(ops::linear(hidden, weights.w2, weights.b2), options.drop_out);
+  const at::Tensor hidden = ops::dropout(
+      activate(options.activation, ops::linear(normal, weights.w1, weights.b1, options.precision)),
+      options.drop_hidden);
+  const at::Tensor y = ops::dropout(ops::linear(hidden, weights.w2, weights.b2, options.precision),
+                                    options.drop_out);
   return options.residual.defined() ? options.residual + y : y;
 }
 
 }  // namespace
 
-at::Tensor norm_linear(const at::Tensor& x, const NormWeights& norm, const at::Tensor& w) {
+at::Tensor norm_linear(const at::Tensor& x, const NormWeights& norm, const at::Tensor& w,
+                       Precision precision) {
   ensure_runtime();
   TORCH_CHECK_VALUE(
       x.defined() && w.defined() && x.dim() >= 1 && w.dim() == 2 && x.size(-1) == w.size(0),
@@ -225,17 +264,19 @@ at::Tensor norm_linear(const at::Tensor& x, const NormWeights& norm, const at::T
   check_norm("norm_linear", x, norm);
   check_same_device("norm_linear",
                     {{"x", x}, {"scale", norm.scale}, {"shift", norm.shift}, {"w", w}});
+  check_precision("norm_linear", precision, x);
   if (!has_kernel({x, norm.scale, norm.shift, w}) || x.numel() == 0 || w.numel() == 0) {
-    return ops::matmul(norm.scale.defined() ? ops::layer_norm(x, norm.scale, norm.shift) : x, w);
+    return ops::matmul(norm.scale.defined() ? ops::layer_norm(x, norm.scale, norm.shift) : x, w,
+                       precision);
   }
   const at::Tensor dense = canonical(x);
   const NormWeights dense_norm{canonical(norm.scale), canonical(norm.shift)};
   const at::Tensor dense_w = canonical(w);
   if (!recorded({x, norm.scale, norm.shift, w})) {
-    return norm_linear_forward(dense, dense_norm, dense_w);
+    return norm_linear_forward(dense, dense_norm, dense_w, precision, {});
   }
   return NormLinearFunction::apply(dense, empty_if_absent(dense_norm.scale, dense),
-                                   empty_if_absent(dense_norm.shift, dense), dense_w);
+                                   empty_if_absent(dense_norm.shift, dense), dense_w, precision);
 }
 
 at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights,
@@ -270,11 +311,12 @@ at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights,
                                      {"w2", w2},
                                      {"b2", b2},
                                      {"residual", residual}});
+  check_precision("feed_forward", options.precision, x);
   if (!has_kernel({x, norm.scale, norm.shift, w1, b1, w2, b2, residual}) || x.numel() == 0 ||
       w1.numel() == 0 || w2.numel() == 0) {
     return one_by_one(x, weights, options);
   }
-  Setting setting{options.activation, {}, {}};
+  Setting setting{options.activation, {}, {}, options.precision};
   const auto drawn = [](double probability) -> engine::Drop {
     return {probability > 0.0 ? draw_dropout_seed() : 0, probability};
   };
@@ -288,7 +330,7 @@ at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights,
                              canonical(b2)};
   const at::Tensor dense_residual = canonical(residual);
   if (!recorded({x, norm.scale, norm.shift, w1, b1, w2, b2, residual})) {
-    return feed_forward_forward(dense, w, dense_residual, setting, {});
+    return feed_forward_forward(dense, w, dense_residual, setting, {}, {});
   }
   return FeedForwardFunction::apply(dense, empty_if_absent(w.norm.scale, dense),
                                     empty_if_absent(w.norm.shift, dense), w.w1, w.b1, w.w2, w.b2,

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "mpssm/engine/activation.h"
+#include "mpssm/engine/precision.h"
 
 namespace mpssm::ops {
 
@@ -17,7 +18,10 @@ struct NormWeights {
 };
 
 /// norm(x) W for x [..., in], W [in, out]. Differentiable once in all arguments. Keeps x alone.
-at::Tensor norm_linear(const at::Tensor& x, const NormWeights& norm, const at::Tensor& w);
+/// With kBf16 the factors of the products are rounded to bfloat16, forward and backward; float
+/// only.
+at::Tensor norm_linear(const at::Tensor& x, const NormWeights& norm, const at::Tensor& w,
+                       engine::Precision precision = engine::Precision::kFloat32);
 
 struct FeedForwardWeights {
   NormWeights norm;
@@ -32,6 +36,7 @@ struct FeedForwardOptions {
   double drop_hidden = 0.0;  ///< probability of dropout after the nonlinearity
   double drop_out = 0.0;     ///< and on the result, before the residual
   at::Tensor residual = {};  ///< [..., out], added to the result
+  engine::Precision precision = engine::Precision::kFloat32;  ///< of the products, as above
 };
 
 /// residual + drop(f(norm(x) W1' + b1) W2' + b2) for x [..., in]. Differentiable once in all

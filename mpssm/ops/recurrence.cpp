@@ -226,6 +226,11 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
   ensure_runtime();
   const std::int64_t channels = check_arguments(name, mode, gso, u, weights, num_steps, options);
   const bool temporal = mode == Mode::kTemporal;
+  check_precision(name, options.precision, u);
+  TORCH_CHECK_VALUE(
+      options.plan != Plan::kReference || options.precision == engine::Precision::kFloat32, name,
+      ": plan reference computes in the type of its tensors, got precision ",
+      std::string(to_string(options.precision)));
   const at::Tensor dense = canonical(u);
   if (options.plan == Plan::kReference || !has_kernel({u}) || u.numel() == 0 || channels == 0) {
     const RecurrenceWeights dense_weights{canonical(weights.w_state), canonical(weights.w_in)};
@@ -237,7 +242,8 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
                : reference_recurrence_static(gso, dense, dense_weights, num_steps, dense_options);
   }
 
-  const at::Tensor input = weights.w_in.defined() ? ops::matmul(dense, weights.w_in) : dense;
+  const at::Tensor input =
+      weights.w_in.defined() ? ops::matmul(dense, weights.w_in, options.precision) : dense;
   const std::int64_t n = gso.num_nodes();
   const at::IntArrayRef leading = u.sizes().slice(0, u.dim() - (temporal ? 3 : 2));
   std::vector<std::int64_t> shape_in = {-1, n, channels};
@@ -258,7 +264,8 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
                 .channels = channels,
                 .temporal = temporal,
                 .diagonal = weights.w_state.is_complex(),
-                .outputs = options.outputs};
+                .outputs = options.outputs,
+                .precision = options.precision};
   call.has_initial = options.initial.defined();
   call.wanted = wanted_by(tensors);
   const PlanQuery query{.batch = call.shape.batch,
@@ -271,7 +278,8 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
                         .gso_values = options.gso_values.defined(),
                         .element_size = static_cast<std::int64_t>(u.element_size()),
                         .operator_calls = options.operator_calls,
-                        .workers = num_threads()};
+                        .workers = num_threads(),
+                        .precision = options.precision};
   call.plan = options.plan;
   if (call.plan == Plan::kAuto) {
     call.plan = choose_plan(gso, query);

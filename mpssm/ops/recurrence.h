@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "mpssm/engine/plan.h"
+#include "mpssm/engine/precision.h"
 #include "mpssm/graph/gso.h"
 
 namespace mpssm::ops {
@@ -36,6 +37,9 @@ struct RecurrenceOptions {
   /// Entries of A in the order of gso.col(), replacing its own; may require a gradient
   /// (plan stepwise only).
   at::Tensor gso_values = {};
+  /// kBf16: states and factors in bfloat16 where the plan has such a form (engine::runs_in_bf16);
+  /// tensors are float either way. Not with Plan::kReference.
+  engine::Precision precision = engine::Precision::kFloat32;
 };
 
 struct RecurrenceResult {

@@ -232,6 +232,7 @@ Experiment reopen(const fs::path& run, const ReopenOptions& how) {
   Experiment experiment;
   train::apply_toml(experiment.config, text_of(file, "config", origin), origin + " (config)");
   train::check(experiment.config);
+  if (how.in_float32) experiment.config.train.precision = engine::Precision::kFloat32;
   std::int64_t num_weights = 0;
   for (const auto& [name, weight] : file.weights) num_weights += weight.numel();
   // Before a network of that size is made.

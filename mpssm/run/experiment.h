@@ -45,6 +45,8 @@ struct ReopenOptions {
   std::optional<std::string> new_data = {};
   /// In new data, labels of classes that the model has never seen count as none; else an error.
   bool skip_new_classes = false;
+  /// Whatever it was trained in; else as it was trained.
+  bool in_float32 = false;
 };
 /// The trained model of a run folder (or model.safetensors file) with the data it was trained on,
 /// which must not have changed since, or with other data.

@@ -27,7 +27,9 @@ graph::Graph graph_behind(const graph::Gso& gso) {
 }  // namespace
 
 OpenRun open_run(const std::filesystem::path& path, const ReopenOptions& options) {
-  return {.name = path.lexically_normal().string(), .experiment = reopen(path, options)};
+  ReopenOptions exact = options;
+  exact.in_float32 = true;  // questions about derivatives want their digits
+  return {.name = path.lexically_normal().string(), .experiment = reopen(path, exact)};
 }
 
 void take_sample(OpenRun& run, std::int64_t index) {

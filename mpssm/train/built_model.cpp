@@ -104,7 +104,8 @@ task::ProblemOptions problem_options(const Config& config) {
 
 BuiltModel build_model(const task::Problem& problem, const Config& config) {
   const task::ProblemShape shape = problem.shape();
-  const nn::ModelOptions options = model_options(config.model, shape);
+  nn::ModelOptions options = model_options(config.model, shape);
+  options.precision = config.train.precision;
   BuiltModel built;
   built.generator =
       std::make_shared<at::Generator>(ops::make_generator(static_cast<std::uint64_t>(config.seed)));

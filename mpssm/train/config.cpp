@@ -347,6 +347,12 @@ void check(const Config& config) {
   expect(train.lr > 0.0, "train.lr", "a number above 0", toml_value(train.lr));
   expect(train.plateau_factor > 0.0 && train.plateau_factor < 1.0, "train.plateau_factor",
          "a number between 0 and 1", toml_value(train.plateau_factor));
+  const bool in_float32 = train.precision == engine::Precision::kFloat32;
+  expect(in_float32 || model.kind == ModelKind::kMpssm, "train.precision",
+         fmt::format("float32 with model.kind = {}", to_string(model.kind)),
+         toml_value(train.precision));
+  expect(in_float32 || model.plan != engine::Plan::kReference, "train.precision",
+         "float32 with model.plan = reference", toml_value(train.precision));
   expect(config.data.train_ratio < 1.0, "data.train_ratio", "a number below 1",
          toml_value(config.data.train_ratio));
 }

@@ -15,6 +15,7 @@
 #include "mpssm/engine/activation.h"
 #include "mpssm/engine/plan.h"
 #include "mpssm/engine/pool.h"
+#include "mpssm/engine/precision.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/nn/kinds.h"
 #include "mpssm/task/loss.h"
@@ -111,6 +112,7 @@ struct TrainConfig {
   bool on_validation = false;
   bool track_test = false;
   double checkpoint_seconds = 30.0;
+  engine::Precision precision = engine::Precision::kFloat32;
 };
 
 struct Config {
@@ -184,6 +186,7 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
         "series: also train on the validation part; the last weights count");
   visit("train.track_test", train.track_test, "also write test metrics at every evaluation");
   visit("train.checkpoint_seconds", train.checkpoint_seconds, "time between checkpoints");
+  visit("train.precision", train.precision, "of products and states inside the blocks");
 }
 
 /// Applies TOML text; `origin` names it in messages ("my.toml"). Throws base::Error: syntax with

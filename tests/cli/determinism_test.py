@@ -57,6 +57,10 @@ class Determinism(ProgramTest):
         self.expect_same("board:40x40", ["train.epochs=3", "model.channels=64", "model.blocks=2",
                                          "model.dropout=0.2"])
 
+    def test_in_bf16(self):
+        self.expect_same("board:40x40", ["train.epochs=3", "model.channels=64", "model.blocks=2",
+                                         "model.dropout=0.2", "train.precision=bf16"])
+
     def test_a_graph_problem(self):
         self.expect_same("properties:diameter:60", ["train.epochs=2", "model.channels=24", "model.blocks=2"])
 

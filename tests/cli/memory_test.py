@@ -52,9 +52,12 @@ class Memory(program.ProgramTest):
             "many hops of a dense W": [*board, *settings(model__state="dense", model__blocks=3, model__hops=32)],
             "states kept one by one": [*board, *settings(model__state="dense", model__blocks=2, model__hops=24,
                                                         model__plan="stepwise")],
+            "eight blocks in bf16": [*board, *settings(train__precision="bf16")],
+            "dense W in bf16": [*board, *settings(model__state="dense", model__blocks=4, train__precision="bf16")],
             "gcn": [*board, *settings(model__kind="gcn", model__blocks=8)],
             "blocks run again": [*board, *settings(model__channels=128, model__blocks=12), "--memory-limit", 200],
             "series": [*series, *settings(model__blocks=2)],
+            "series in bf16": [*series, *settings(model__blocks=2, train__precision="bf16")],
             "series, one window at a time": [*series, *settings(model__blocks=2, train__batch=1)],
         }
         for name, args in cases.items():

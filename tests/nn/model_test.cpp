@@ -76,9 +76,13 @@ TEST(Model, RunsBlocksAgainToTheSameBits) {
     result.push_back(torch::rand({1}));  // what comes after has the same random numbers, too
     return result;
   };
-  for (const StateKind kind : {StateKind::kDense, StateKind::kStable}) {
+  using engine::Precision;
+  for (const auto& [kind, precision] : {std::pair{StateKind::kDense, Precision::kFloat32},
+                                        {StateKind::kStable, Precision::kFloat32},
+                                        {StateKind::kDense, Precision::kBf16},
+                                        {StateKind::kStable, Precision::kBf16}}) {
     for (const Mode mode : {Mode::kStatic, Mode::kTemporal}) {
-      SCOPED_TRACE(std::string(to_string(kind)) +
+      SCOPED_TRACE(std::string(to_string(kind)) + " " + std::string(to_string(precision)) +
                    (mode == Mode::kStatic ? ", static" : ", series"));
       ModelOptions options{.in_channels = 3,
                            .hidden_channels = 8,
@@ -87,6 +91,7 @@ TEST(Model, RunsBlocksAgainToTheSameBits) {
                            .mode = mode,
                            .dropout = 0.3};
       options.state.kind = kind;
+      options.precision = precision;
       const auto x = mode == Mode::kStatic ? torch::randn({40, 3}) : torch::randn({2, 5, 40, 3});
       const auto expected = trained(options, x, false);
       const auto actual = trained(options, x, true);

@@ -162,6 +162,20 @@ TEST(Config, RefusesValuesOutOfRange) {
   }
 }
 
+TEST(Config, Bf16IsForModelsThatHaveIt) {
+  Config config;
+  apply_setting(config, "train.precision=bf16");
+  EXPECT_NO_THROW(check(config));
+  for (const char* setting : {"model.kind=gcn", "model.plan=reference"}) {
+    Config other = config;
+    apply_setting(other, setting);
+    EXPECT_THAT([&] { check(other); },
+                ThrowsMessage<Error>(HasSubstr("train.precision: expected float32 with model.")));
+  }
+  EXPECT_THAT([&] { apply_setting(config, "train.precision=fp16"); },
+              ThrowsMessage<Error>(HasSubstr("expected one of float32, bf16, got 'fp16'")));
+}
+
 TEST(Config, EveryRegisteredDatasetHasAValidPreset) {
   for (const data::DatasetInfo& info : data::registry()) {
     const char* own = preset(info.name);

@@ -51,14 +51,21 @@ std::string result_of(const std::filesystem::path& folder) {
   return io::read_file(folder / "model.safetensors") + io::read_file(folder / "metrics.csv");
 }
 
+constexpr engine::Precision kPrecisions[] = {engine::Precision::kFloat32, engine::Precision::kBf16};
+
 /// One of each shape, dropout, shuffling and a schedule included.
 std::vector<data::Dataset> datasets() {
   return {testing::make_board_data(), testing::make_graphs_data(), testing::make_series_data()};
 }
 
-TEST(Trainer, EndsTheSameAfterAnyInterruption) {
+class TrainerIn : public ::testing::TestWithParam<engine::Precision> {};
+INSTANTIATE_TEST_SUITE_P(Precision, TrainerIn, ::testing::ValuesIn(kPrecisions),
+                         [](const auto& in) { return std::string(to_string(in.param)); });
+
+TEST_P(TrainerIn, EndsTheSameAfterAnyInterruption) {
   for (const data::Dataset& dataset : datasets()) {
     Config config = small_config();
+    config.train.precision = GetParam();
     config.train.schedule = Schedule::kPlateau;
     config.train.plateau_patience = 0;
     const Scratch unbroken;
@@ -78,14 +85,16 @@ TEST(Trainer, EndsTheSameAfterAnyInterruption) {
   }
 }
 
-TEST(Trainer, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST_P(TrainerIn, GivesTheSameBitsForAnyNumberOfThreads) {
+  Config config = small_config();
+  config.train.precision = GetParam();
   for (const data::Dataset& dataset : datasets()) {
     const Scratch one;
     const Scratch two;
     ops::set_num_threads(1);
-    train_in(one.folder(), dataset, small_config());
+    train_in(one.folder(), dataset, config);
     ops::set_num_threads(2);
-    train_in(two.folder(), dataset, small_config());
+    train_in(two.folder(), dataset, config);
     ops::set_num_threads(0);
     EXPECT_TRUE(result_of(one.folder()) == result_of(two.folder())) << dataset.name;
   }
