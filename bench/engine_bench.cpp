@@ -46,6 +46,7 @@ using mpssm::bench::Settings;
 using mpssm::bench::Tensors;
 using mpssm::bench::Work;
 using mpssm::engine::Plan;
+using mpssm::engine::Precision;
 using mpssm::graph::Gso;
 
 std::string name_of(Plan plan) { return fmt::format("mpssm {}", to_string(plan)); }
@@ -126,6 +127,7 @@ struct Product {
 };
 constexpr Product kCsr = {"torch csr", mpssm::bench::csr_product};
 constexpr Product kBag = {"torch bag", mpssm::bench::bag_product};
+constexpr Product kBf16Bag = {"torch bag, bf16", mpssm::bench::bf16_bag_product};
 constexpr Product kMatrix = {"torch matrix", mpssm::bench::matrix_product};
 
 /// A static recurrence with W and B = I.
@@ -195,10 +197,12 @@ Job plain_job(Arguments arguments, const Output& output) {
   return job;
 }
 
-Entry ours(const Recurrence& job, Plan plan) {
-  return {name_of(plan), [=] {
+Entry ours(const Recurrence& job, Plan plan, Precision precision = Precision::kFloat32) {
+  const std::string name = precision == Precision::kBf16 ? "mpssm bf16" : name_of(plan);
+  return {name, [=] {
             return plain_job(make_arguments(job), [=](const auto& u, const auto& w) {
-              return mpssm::ops::recurrence_static(job.gso, u, {w}, job.hops + 1, {.plan = plan})
+              return mpssm::ops::recurrence_static(job.gso, u, {w}, job.hops + 1,
+                                                   {.plan = plan, .precision = precision})
                   .output;
             });
           }};
@@ -246,6 +250,20 @@ Entry torch_dense(const Recurrence& job, const Product& product) {
           }};
 }
 
+/// torch with states, W and A in bfloat16.
+Entry torch_dense_bf16(const Recurrence& job) {
+  return {kBf16Bag.name, [=] {
+            Arguments arguments = make_arguments(job);
+            for (torch::Tensor* each : {&arguments.u, &arguments.w, &arguments.gradient}) {
+              if (each->defined()) *each = each->to(torch::kBFloat16);
+            }
+            return plain_job(arguments, [hops = job.hops, multiply = kBf16Bag.make(job.gso)](
+                                            const auto& u, const auto& w) {
+              return mpssm::bench::torch_dense(multiply, u, w, hops);
+            });
+          }};
+}
+
 /// [..., C] with channels in pairs -> real and imaginary parts, [..., C/2] each.
 Halves split_pairs(const torch::Tensor& x) {
   const auto pairs = x.unflatten(-1, {x.size(-1) / 2, 2});
@@ -265,7 +283,7 @@ struct Slice {
   Tensors leaves() const { return {u.re, u.im, sigma.re, sigma.im}; }
 };
 
-std::vector<Slice> make_slices(const Recurrence& job, std::int64_t width) {
+std::vector<Slice> make_slices(const Recurrence& job, std::int64_t width, at::ScalarType type) {
   const Arguments arguments = make_arguments(job);
   const Halves u = split_pairs(arguments.u);
   const Halves sigma = split_pairs(torch::view_as_real(arguments.w).flatten(-2));
@@ -273,8 +291,10 @@ std::vector<Slice> make_slices(const Recurrence& job, std::int64_t width) {
   std::vector<Slice> slices;
   for (std::int64_t start = 0; start < job.channels / 2; start += width / 2) {
     const auto part = [&](const Halves& x) {
-      return Halves{x.re.narrow(-1, start, width / 2).clone(at::MemoryFormat::Contiguous),
-                    x.im.narrow(-1, start, width / 2).clone(at::MemoryFormat::Contiguous)};
+      const auto half = [&](const torch::Tensor& numbers) {
+        return numbers.narrow(-1, start, width / 2).clone(at::MemoryFormat::Contiguous).to(type);
+      };
+      return Halves{half(x.re), half(x.im)};
     };
     Slice slice = {part(u), part(sigma), {}};
     if (job.training) {
@@ -306,7 +326,9 @@ Tensors join_slices(const Tensors& results, std::size_t slices) {
 /// With `width`, so many channels at a time go through all hops, to stay in cache.
 Entry torch_diagonal(const Recurrence& job, const Product& product, std::int64_t width = 0) {
   const auto prepare = [=] {
-    const std::vector<Slice> slices = make_slices(job, width > 0 ? width : job.channels);
+    const bool rounded = product.make == kBf16Bag.make;
+    const std::vector<Slice> slices = make_slices(job, width > 0 ? width : job.channels,
+                                                  rounded ? torch::kBFloat16 : torch::kFloat);
     Job done;
     done.run = [hops = job.hops, slices, multiply = product.make(job.gso)] {
       Tensors results;
@@ -363,6 +385,41 @@ void run_recurrence(const Settings& settings, Report& report) {
     for (const bool diagonal : {false, true}) {
       run(training, diagonal, 16);
       if (training) run(training, diagonal, deep_hops);
+    }
+  }
+}
+
+/// True if this torch multiplies sparse matrices of bfloat16.
+bool torch_has_bf16_bag() {
+  try {
+    const torch::NoGradGuard no_grad;
+    mpssm::bench::bf16_bag_product(random_gso(10, 12))(torch::ones({10, 8}, torch::kBFloat16));
+    return true;
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
+/// The same with states and factors in bfloat16, beside ours and torch's best in float32.
+void run_bf16_recurrence(const Settings& settings, Report& report) {
+  const std::int64_t n = settings.quick ? 2000 : 22'662;
+  const std::int64_t edges = settings.quick ? 2906 : 32'927;
+  const std::int64_t c = settings.quick ? 64 : 256;
+  constexpr std::int64_t kHops = 16;
+  for (const bool training : {false, true}) {
+    for (const bool diagonal : {false, true}) {
+      const std::string name = fmt::format("{}-{}-bf16", training ? "training" : "forward",
+                                           diagonal ? "diagonal" : "dense");
+      if (!report.wants(name)) continue;
+      const Recurrence job = {random_gso(n, edges), c, kHops, diagonal, training};
+      std::vector<Entry> entries = {ours(job, Plan::kAuto, Precision::kBf16),
+                                    ours(job, Plan::kAuto)};
+      entries.push_back(diagonal ? torch_diagonal(job, kBag, 32) : torch_dense(job, kBag));
+      if (torch_has_bf16_bag()) {
+        entries.push_back(diagonal ? torch_diagonal(job, kBf16Bag, 32) : torch_dense_bf16(job));
+      }
+      report.run(name, fmt::format("n = {}, c = {}, k = {}", n, c, kHops), entries,
+                 std::min(settings.rounds, training ? 3 : settings.rounds), Contest::kRounded);
     }
   }
 }
@@ -651,7 +708,9 @@ int main(int argc, char** argv) try {
   report.run_roofs();
   run_spmm(settings, report);
   mpssm::bench::run_matrix_products(settings, report);
+  mpssm::bench::run_bf16_products(settings, report);
   run_recurrence(settings, report);
+  run_bf16_recurrence(settings, report);
   run_grids(settings, report);
   run_small_graphs(settings, report);
   run_hundred_nodes(settings, report);

@@ -186,6 +186,6 @@ class Case:
     """The first contender is ours, to which ratios are taken. `alike`: names of the contenders
     that must give its numbers."""
 
-    def __init__(self, name, size, contenders, alike=None, program=None):
-        self.name, self.size, self.contenders, self.program = name, size, contenders, program
+    def __init__(self, name, size, contenders, alike=None, programs=()):
+        self.name, self.size, self.contenders, self.programs = name, size, contenders, programs
         self.alike = list(contenders) if alike is None else alike

@@ -171,16 +171,15 @@ def step_case(sizes):
     return Case(f"step-{sizes.name}",
                 f"n = {sizes.nodes}, c = {sizes.channels}, k = {sizes.hops}, "
                 f"{sizes.blocks} blocks", contenders, alike,
-                functools.partial(Program, sizes))
+                [functools.partial(Program, sizes, precision) for precision in ("float32", "bf16")])
 
 
 class Program:
     """`mpssm train` on the same data, in a process of its own."""
 
-    NAME = "mpssm train"
-
-    def __init__(self, sizes, program, threads):
-        self.sizes, self.program, self.threads = sizes, program, threads
+    def __init__(self, sizes, precision, program, threads):
+        self.sizes, self.precision, self.program, self.threads = sizes, precision, program, threads
+        self.name = "mpssm train" + (", bf16" if precision == "bf16" else "")
         self.folder = tempfile.TemporaryDirectory()
         self.runs = 0
         x, y, train = sizes.data()
@@ -196,7 +195,7 @@ class Program:
         sizes = self.sizes
         settings = {"model.channels": sizes.channels, "model.hops": sizes.hops,
                     "model.blocks": sizes.blocks, "model.dropout": 0, "train.epochs": epochs,
-                    "train.eval_every": epochs}
+                    "train.eval_every": epochs, "train.precision": self.precision}
         command = [self.program, "train", str(data), "--out", str(out), "--quiet",
                    "--threads", str(self.threads),
                    *(word for key, value in settings.items() for word in ("--set", f"{key}={value}"))]

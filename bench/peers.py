@@ -127,13 +127,12 @@ def measure(case, memory, rounds, options):
     jobs = {name: prepare() for name, prepare in case.contenders.items()}
     calls = first_calls(case, jobs)
     times = {name: [] for name in jobs}
-    program = case.program and case.program(options.program, options.threads)
-    if program:
-        times = {program.NAME: [], **times}
-        memory = {program.NAME: (None, program.peak_mib()), **memory}
+    programs = [make(options.program, options.threads) for make in case.programs]
+    times = {**{program.name: [] for program in programs}, **times}
+    memory = {**{program.name: (None, program.peak_mib()) for program in programs}, **memory}
     for _ in range(rounds):
-        if program:
-            times[program.NAME].append(program.milliseconds())
+        for program in programs:
+            times[program.name].append(program.milliseconds())
         for name, job in jobs.items():
             times[name].append(1000 * timing(job, calls[name]))
     ours = min(next(iter(times.values())))

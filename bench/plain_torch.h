@@ -79,6 +79,19 @@ inline Multiply bag_product(const graph::Gso& gso) {
   };
 }
 
+/// The same on numbers in bfloat16, where torch has it.
+inline Multiply bf16_bag_product(const graph::Gso& gso) {
+  const auto row_ptr = detail::row_ptr_of(gso);
+  const auto col = detail::col_of(gso);
+  const auto values = detail::values_of(gso).to(torch::kBFloat16);
+  return [=](const torch::Tensor& x) {
+    constexpr std::int64_t kSum = 0;
+    return std::get<0>(torch::embedding_bag(x, col, row_ptr, /*scale_grad_by_freq=*/false, kSum,
+                                            /*sparse=*/false, values,
+                                            /*include_last_offset=*/true));
+  };
+}
+
 /// Dense matrices, one for each graph of a batch of graphs of one size.
 inline Multiply matrix_product(const graph::Gso& gso) {
   const std::int64_t graphs = gso.num_graphs();

@@ -57,6 +57,10 @@ class EngineBench(unittest.TestCase):
         self.assertLess(ours, 0.7 * torch)
         self.assertGreater(ours, 2 * array)
 
+    def test_bf16_is_beside_float32_of_ours_and_of_torch(self):
+        rows = [row["contender"] for row in rows_of("forward-dense-bf16")]
+        self.assertEqual(rows[:3], ["mpssm bf16", "mpssm auto", "torch bag"])
+
     def test_peak_is_measured_in_a_process_of_its_own(self):
         # Whoever is measured second in one process finds the buffers of the first.
         alone = run("--quick", "--one", "training-diagonal", "torch csr").stdout.split()
