@@ -20,9 +20,9 @@ constexpr std::int64_t kStreamBytes = std::int64_t{8} << 20;
 
 /// Packing reads and writes x once; a row fetched this many times pays for it.
 constexpr std::int64_t kPackedEntries = 8;
-/// Bytes of x from which on it has left a core's own cache, and of a slice that stays in a shared
-/// one.
-constexpr std::int64_t kLeastPacked = std::int64_t{4} << 20;
+/// Bytes of x from which on a shared cache does not hold it beside the rest, and of a slice that
+/// stays there.
+constexpr std::int64_t kLeastPacked = std::int64_t{16} << 20;
 constexpr std::int64_t kMostSlice = std::int64_t{16} << 20;
 
 /// First row of part `part` of `parts` with equal shares of nonzeros plus rows.

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "mpssm/kernels/entries_ahead.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpssm/kernels/recurrence.cpp"
 #include <hwy/cache_control.h>
@@ -31,15 +33,17 @@ struct Row {
   static constexpr int kAll = 2 * kHalf;
 };
 
-/// sum[] = row `row` of A x; x packed.
-template <typename T, std::int64_t kLanes>
+/// sum[] = row `row` of A x; x packed. kNearEnd: entries ahead may lie behind the last one.
+template <typename T, std::int64_t kLanes, bool kNearEnd>
 HWY_INLINE void gather(const CsrView<T>& a, const T* HWY_RESTRICT x, std::int64_t row,
-                       std::int64_t last_entry, typename Row<T, kLanes>::V* sum) {
+                       typename Row<T, kLanes>::V* sum) {
   using R = Row<T, kLanes>;
   const typename R::D d;
   for (int v = 0; v < R::kAll; ++v) sum[v] = hn::Zero(d);
   for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
-    const T* ahead = x + a.col[std::min(e + kPrefetchEntries, last_entry)] * kLanes;
+    std::int64_t later = e + kPrefetchEntries;
+    if constexpr (kNearEnd) later = std::min(later, a.row_ptr[a.num_rows] - 1);
+    const T* ahead = x + a.col[later] * kLanes;
     hwy::Prefetch(ahead);
     if constexpr (kLanes * sizeof(T) > 64) hwy::Prefetch(ahead + 64 / sizeof(T));
     const T* HWY_RESTRICT source = x + a.col[e] * kLanes;
@@ -50,14 +54,15 @@ HWY_INLINE void gather(const CsrView<T>& a, const T* HWY_RESTRICT x, std::int64_
   }
 }
 
-template <typename T, std::int64_t kLanes, bool kScaled>
-HWY_INLINE void step_rows(const SliceStep<T>& p) {
+template <typename T, std::int64_t kLanes, bool kScaled, bool kNearEnd>
+HWY_INLINE void step_rows(const SliceStep<T>& p, std::int64_t row_begin, std::int64_t row_end) {
   using R = Row<T, kLanes>;
   const typename R::D d;
-  const std::int64_t last_entry = p.a.row_ptr[p.a.num_rows] - 1;
-  for (std::int64_t row = 0; row < p.a.num_rows; ++row) {
+  // A copy, because a store may for all the compiler knows write to p.
+  const CsrView<T> a = p.a;
+  for (std::int64_t row = row_begin; row < row_end; ++row) {
     typename R::V sum[R::kAll];
-    gather<T, kLanes>(p.a, p.x, row, last_entry, sum);
+    gather<T, kLanes, kNearEnd>(a, p.x, row, sum);
     if constexpr (kScaled) {
       for (int v = 0; v < R::kHalf; ++v) {
         const auto re = hn::LoadU(d, p.sigma_re + v * R::kWidth);
@@ -85,8 +90,9 @@ template <typename T, std::int64_t kLanes, bool kGrad>
 HWY_INLINE void adjoint_rows(const SliceAdjointStep<T>& p) {
   using R = Row<T, kLanes>;
   const typename R::D d;
-  const std::int64_t rows = p.a_transposed.num_rows;
-  const std::int64_t last_entry = p.a_transposed.row_ptr[rows] - 1;
+  const CsrView<T> a = p.a_transposed;
+  const std::int64_t rows = a.num_rows;
+  const std::int64_t near_end = rows_before_end(a, kPrefetchEntries, 0, rows);
   // Inner products are summed in T over a block of rows and then in double.
   constexpr std::int64_t kBlockRows = 256;
   for (std::int64_t begin = 0; begin < rows; begin += kBlockRows) {
@@ -95,7 +101,11 @@ HWY_INLINE void adjoint_rows(const SliceAdjointStep<T>& p) {
     for (int v = 0; v < R::kHalf; ++v) grad_re[v] = grad_im[v] = hn::Zero(d);
     for (std::int64_t row = begin; row < std::min(rows, begin + kBlockRows); ++row) {
       typename R::V q[R::kAll];
-      gather<T, kLanes>(p.a_transposed, p.p, row, last_entry, q);
+      if (row < near_end) {
+        gather<T, kLanes, false>(a, p.p, row, q);
+      } else {
+        gather<T, kLanes, true>(a, p.p, row, q);
+      }
       const T* HWY_RESTRICT other = p.other + (kGrad ? row * kLanes : 0);
       T* HWY_RESTRICT p_next = p.p_next + row * kLanes;
       for (int v = 0; v < R::kHalf; ++v) {
@@ -140,12 +150,20 @@ HWY_INLINE void adjoint_rows(const SliceAdjointStep<T>& p) {
   }
 }
 
+template <typename T, std::int64_t kLanes, bool kScaled>
+HWY_INLINE void step_all(const SliceStep<T>& p) {
+  const std::int64_t rows = p.a.num_rows;
+  const std::int64_t near_end = rows_before_end(p.a, kPrefetchEntries, 0, rows);
+  step_rows<T, kLanes, kScaled, false>(p, 0, near_end);
+  step_rows<T, kLanes, kScaled, true>(p, near_end, rows);
+}
+
 template <typename T, std::int64_t kLanes>
 HWY_INLINE void step_lanes(const SliceStep<T>& p) {
   if (p.sigma_re == nullptr) {
-    step_rows<T, kLanes, false>(p);
+    step_all<T, kLanes, false>(p);
   } else {
-    step_rows<T, kLanes, true>(p);
+    step_all<T, kLanes, true>(p);
   }
 }
 
@@ -158,15 +176,25 @@ HWY_INLINE void adjoint_lanes(const SliceAdjointStep<T>& p) {
   }
 }
 
-/// Where row `row` of a copy comes from, and a word to the cache about a later one.
+/// Where row `row` of a copy comes from, and a word to the cache about a later one: rows of a few
+/// hundred channels leave a page after some steps, and what guesses for the hardware does, too.
 template <typename T>
 HWY_INLINE const T* source_row(const T* source, std::int64_t stride, std::int64_t rows,
                                const std::int32_t* order, std::int64_t row) {
-  if (order == nullptr) return source + row * stride;
-  const T* ahead = source + order[std::min(row + kPrefetchEntries, rows - 1)] * stride;
+  const std::int64_t later = std::min(row + kPrefetchEntries, rows - 1);
+  const T* ahead = source + (order == nullptr ? later : order[later]) * stride;
   hwy::Prefetch(ahead);
   hwy::Prefetch(ahead + 64 / sizeof(T));
-  return source + order[row] * stride;
+  return source + (order == nullptr ? row : order[row]) * stride;
+}
+
+/// The same for row `row` of a copy's target.
+template <typename T>
+HWY_INLINE T* target_row(T* target, std::int64_t stride, std::int64_t rows, std::int64_t row) {
+  const T* ahead = target + std::min(row + kPrefetchEntries, rows - 1) * stride;
+  __builtin_prefetch(ahead, 1);
+  __builtin_prefetch(ahead + 64 / sizeof(T), 1);
+  return target + row * stride;
 }
 
 template <typename T, std::int64_t kLanes>
@@ -193,10 +221,11 @@ HWY_INLINE void unpack_full(const T* slice, std::int64_t rows, T* target, std::i
   const typename R::D d;
   for (std::int64_t row = 0; row < rows; ++row) {
     const T* from = source_row(slice, kLanes, rows, order, row);
+    T* to = target_row(target, stride, rows, row);
     for (int v = 0; v < R::kHalf; ++v) {
       const auto re = hn::LoadU(d, from + v * R::kWidth);
       const auto im = hn::LoadU(d, from + kLanes / 2 + v * R::kWidth);
-      hn::StoreInterleaved2(re, im, d, target + row * stride + 2 * v * R::kWidth);
+      hn::StoreInterleaved2(re, im, d, to + 2 * v * R::kWidth);
     }
   }
 }

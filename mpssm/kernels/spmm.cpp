@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "mpssm/kernels/entries_ahead.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpssm/kernels/spmm.cpp"
 #include <hwy/cache_control.h>
@@ -25,12 +27,16 @@ inline constexpr std::int64_t kBlockRows = 256;
 
 /// Entries ahead of the one in use whose row is asked for: about as many lines as one core can have
 /// in flight, and less than the first cache holds.
-constexpr std::int64_t prefetch_entries(std::int64_t lines) { return lines > 8 ? 8 : 16; }
+inline constexpr std::int64_t kMostAhead = 16;
+constexpr std::int64_t prefetch_entries(std::int64_t lines) {
+  return lines > 8 ? kMostAhead / 2 : kMostAhead;
+}
 
-/// Columns [begin, begin + kVectors * lanes) of rows [row_begin, row_end).
-template <int kVectors, bool kStream, class D, typename T = hn::TFromD<D>>
-HWY_NOINLINE void tile(D d, const SpmmArgs<T>& p, std::int64_t begin, std::int64_t row_begin,
-                       std::int64_t row_end) {
+/// Columns [begin, begin + kVectors * lanes) of rows [row_begin, row_end). kNearEnd: entries ahead
+/// may lie behind the last one; looking at each costs some percent of narrow rows.
+template <int kVectors, bool kStream, bool kNearEnd, class D, typename T = hn::TFromD<D>>
+HWY_NOINLINE void tile_rows(D d, const SpmmArgs<T>& p, std::int64_t begin, std::int64_t row_begin,
+                            std::int64_t row_end) {
   constexpr std::int64_t kLineLanes = kLine / static_cast<std::int64_t>(sizeof(T));
   constexpr std::int64_t kLines =
       (kVectors * static_cast<std::int64_t>(hn::MaxLanes(D())) + kLineLanes - 1) / kLineLanes;
@@ -53,7 +59,8 @@ HWY_NOINLINE void tile(D d, const SpmmArgs<T>& p, std::int64_t begin, std::int64
       sum[v] = add == nullptr ? hn::Zero(d) : hn::LoadU(d, add + row * add_stride + v * lanes);
     }
     for (const std::int64_t end = row_ptr[row + 1]; e < end; ++e) {
-      const std::int64_t later = std::min(e + prefetch_entries(kLines), last_entry);
+      std::int64_t later = e + prefetch_entries(kLines);
+      if constexpr (kNearEnd) later = std::min(later, last_entry);
       const T* ahead = x + col[later] * x_stride;
       for (std::int64_t line = 0; line < kLines; ++line) hwy::Prefetch(ahead + line * kLineLanes);
       const T* HWY_RESTRICT source = x + col[e] * x_stride;
@@ -71,6 +78,14 @@ HWY_NOINLINE void tile(D d, const SpmmArgs<T>& p, std::int64_t begin, std::int64
       }
     }
   }
+}
+
+template <int kVectors, bool kStream, class D, typename T = hn::TFromD<D>>
+HWY_INLINE void tile(D d, const SpmmArgs<T>& p, std::int64_t begin, std::int64_t row_begin,
+                     std::int64_t row_end) {
+  const std::int64_t end = rows_before_end(p.a, kMostAhead, row_begin, row_end);
+  if (row_begin < end) tile_rows<kVectors, kStream, false>(d, p, begin, row_begin, end);
+  if (end < row_end) tile_rows<kVectors, kStream, true>(d, p, begin, end, row_end);
 }
 
 /// What is left of the rows after tiles of 2 * kVectors, in halving tiles. Returns its end.

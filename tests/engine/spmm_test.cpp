@@ -22,7 +22,7 @@ std::vector<float> random_numbers(std::int64_t count, std::uint32_t seed) {
 
 // Five slices, the last one narrow.
 TEST(Spmm, HasTheSameBitsWithScratchAndOnAnyNumberOfWorkers) {
-  constexpr std::int64_t kNodes = 9000, kWidth = 130, kBatch = 2;
+  constexpr std::int64_t kNodes = 33'000, kWidth = 130, kBatch = 2;
   const graph::Gso gso = graph::make_gso(graph::make_random_connected(kNodes, 5 * kNodes, 1));
   const auto x = random_numbers(kBatch * kNodes * kWidth, 1);
   const auto add = random_numbers(kBatch * kNodes * kWidth, 2);
@@ -58,10 +58,10 @@ TEST(Spmm, WantsScratchWhereRowsComeOftenFromBeyondTheCache) {
     args.width = width;
     return spmm_scratch(args) > 0;
   };
-  EXPECT_TRUE(wants(20'000, 100'000, 64));
-  EXPECT_FALSE(wants(20'000, 40'000, 64));    // five entries a row
+  EXPECT_TRUE(wants(20'000, 100'000, 256));
+  EXPECT_FALSE(wants(20'000, 40'000, 256));   // five entries a row
   EXPECT_FALSE(wants(20'000, 100'000, 32));   // one slice
-  EXPECT_FALSE(wants(2'000, 10'000, 64));     // in a core's own cache
+  EXPECT_FALSE(wants(20'000, 100'000, 128));  // in a shared cache
   EXPECT_FALSE(wants(140'000, 700'000, 64));  // a slice would not stay in the shared one
 }
 
