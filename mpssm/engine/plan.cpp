@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
+#include <cstddef>
 #include <fmt/core.h>
 
+#include "mpssm/engine/plan_costs.h"
 #include "mpssm/graph/order.h"
 #include "mpssm/graph/spectrum.h"
 
@@ -15,21 +16,10 @@ namespace {
 
 constexpr std::array kPlans = {Plan::kStepwise, Plan::kDoubling, Plan::kDiagonal, Plan::kSpectral};
 
-// A multiply-add of a sparse product waits for memory, one of a matrix product does not. In units
-// of a multiply-add of a product with W, which runs at 80 per nanosecond on two AVX2 cores at C =
-// 256.
-constexpr double kSparse = 8.0;
-constexpr double kSparseInCache = 4.0;
-// The rest by least squares on 266 timings of both plans for a diagonal W: 20 to 500 nodes, 3 to
-// 513 steps, 16 to 128 channels, batches of 1 and 16. The plan with the lesser cost was the slower
-// one in 8 of them, by 1.22 at most.
-constexpr double kDiagonalCall = 1.7e5;
-constexpr double kDiagonalPacking = 18.0;  // per number of the state
-constexpr double kSpectralCall = 5.9e5;
-constexpr double kSpectralPacking = 30.0;
-constexpr double kBasis = 3.3;
-constexpr double kSeriesPerMode = 9.3;    // per doubling
-constexpr double kDecomposition = 100.0;  // per entry of the basis and node of the largest part
+// Nanoseconds per entry of the basis and node of the largest part; by Eigen, in double.
+constexpr double kDecomposition = 2.0;
+// Steps up to which the loop has nothing to lose.
+constexpr std::int64_t kFewSteps = 3;
 // In bfloat16, of a multiply-add in float: where the CPU has the instructions, and taken so
 // everywhere, because a plan must not depend on the machine.
 constexpr double kBf16Product = 0.5;
@@ -86,40 +76,24 @@ std::string why_not(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
 }
 
 double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
-  const double rows = static_cast<double>(query.batch * gso.num_nodes());
-  const double channels = static_cast<double>(query.channels);
-  const double steps = static_cast<double>(query.num_steps);
-  const double hop = static_cast<double>(query.batch) *
-                     static_cast<double>(gso.num_nonzeros() + gso.num_nodes()) * channels;
-  const bool in_bf16 = query.precision == Precision::kBf16;
-  const double times_w = query.diagonal ? 4.0 * rows * channels
-                                        : rows * channels * channels * (in_bf16 ? kBf16Product : 1);
-  const bool sequence = query.temporal || query.outputs == Outputs::kAll;
-  const double hop_in_cache = hop * kSparseInCache * (in_bf16 && !sequence ? kBf16Hop : 1.0);
-  switch (plan) {
-    case Plan::kDoubling:
-      return (steps - 1) * hop_in_cache + static_cast<double>(num_moves(query.num_steps)) *
-                                              (times_w + channels * channels * channels);
-    case Plan::kDiagonal:
-      return kDiagonalCall + (steps - 1) * hop_in_cache + kDiagonalPacking * rows * channels;
-    case Plan::kSpectral: {
-      const double basis = static_cast<double>(query.batch) *
-                           static_cast<double>(graph::eigen_basis_nonzeros(gso)) * channels;
-      const double in_modes = sequence ? steps * 4.0 * rows * channels
-                                       : static_cast<double>(gso.num_nodes()) * channels *
-                                             kSeriesPerMode * std::log2(steps + 1);
-      const double decomposition =
-          query.has_basis
-              ? 0.0
-              : kDecomposition * static_cast<double>(graph::eigen_basis_nonzeros(gso)) *
-                    static_cast<double>(largest_part(gso)) /
-                    static_cast<double>(std::max<std::int64_t>(query.operator_calls, 1));
-      return kSpectralCall + (sequence ? steps + 1 : 2) * basis * kBasis + in_modes +
-             kSpectralPacking * rows * channels + decomposition;
+  const PlanCosts& costs = query.costs == nullptr ? builtin_plan_costs() : *query.costs;
+  PlanWork work = plan_work(plan, gso, query);
+  if (query.precision == Precision::kBf16) {
+    work[WorkKind::kMultiplyAdd] *= kBf16Product;
+    work[WorkKind::kGramAdd] *= kBf16Product;
+    if (!query.temporal && query.outputs != Outputs::kAll) {
+      work[WorkKind::kSliceNumber] *= kBf16Hop;
+      work[WorkKind::kSliceNumberFar] *= kBf16Hop;
     }
-    default:
-      return (steps - 1) * (hop * kSparse + times_w);
   }
+  double nanoseconds = 0.0;
+  for (std::size_t i = 0; i < kNumWorkKinds; ++i) nanoseconds += work.of[i] * costs.of[i];
+  if (plan == Plan::kSpectral && !query.has_basis) {
+    nanoseconds += kDecomposition * static_cast<double>(graph::eigen_basis_nonzeros(gso)) *
+                   static_cast<double>(largest_part(gso)) /
+                   static_cast<double>(std::max<std::int64_t>(query.operator_calls, 1));
+  }
+  return nanoseconds;
 }
 
 std::int64_t plan_memory(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
@@ -154,18 +128,27 @@ Plan choose_plan(const graph::Gso& gso, const PlanQuery& query) {
   // No strings here: this runs in every call.
   if (query.gso_values) return Plan::kStepwise;
   if (!query.diagonal) {
-    const bool fits = !query.temporal && query.outputs == Outputs::kLast;
+    // Up to T = 3 doubling takes as many products with W as the loop does.
+    const bool fits =
+        !query.temporal && query.outputs == Outputs::kLast && query.num_steps > kFewSteps;
     return fits && plan_cost(Plan::kDoubling, gso, query) < plan_cost(Plan::kStepwise, gso, query)
                ? Plan::kDoubling
                : Plan::kStepwise;
   }
-  const bool may_be_spectral =
-      query.has_basis || (gso.is_symmetric() && largest_part(gso) <= kMaxAutoBlock);
-  if (may_be_spectral &&
-      plan_cost(Plan::kSpectral, gso, query) < plan_cost(Plan::kDiagonal, gso, query)) {
-    return Plan::kSpectral;
+  Plan best = Plan::kDiagonal;
+  double least = plan_cost(best, gso, query);
+  const auto consider = [&](Plan plan) {
+    const double cost = plan_cost(plan, gso, query);
+    if (cost >= least) return;
+    best = plan;
+    least = cost;
+  };
+  // Of a sequence every step is there anyway; of constant input the loop would keep T states.
+  if (query.temporal || query.num_steps <= kFewSteps) consider(Plan::kStepwise);
+  if (query.has_basis || (gso.is_symmetric() && largest_part(gso) <= kMaxAutoBlock)) {
+    consider(Plan::kSpectral);
   }
-  return Plan::kDiagonal;
+  return best;
 }
 
 std::string explain_plan(const graph::Gso& gso, const PlanQuery& query) {
@@ -177,10 +160,9 @@ std::string explain_plan(const graph::Gso& gso, const PlanQuery& query) {
       text += "no: " + reason + "\n";
       continue;
     }
-    text +=
-        fmt::format("{:.3g} Mflop-equivalents, {:.3g} MiB{}\n", 2e-6 * plan_cost(plan, gso, query),
-                    static_cast<double>(plan_memory(plan, gso, query)) / (1024.0 * 1024.0),
-                    plan == chosen ? "  <- least cost" : "");
+    text += fmt::format("{:.3g} ms of one core, {:.3g} MiB{}\n", 1e-6 * plan_cost(plan, gso, query),
+                        static_cast<double>(plan_memory(plan, gso, query)) / (1024.0 * 1024.0),
+                        plan == chosen ? "  <- least cost" : "");
   }
   return text;
 }

@@ -36,6 +36,8 @@ enum class Outputs {
   kAll,   ///< X(1), ..., X(T)
 };
 
+struct PlanCosts;  // engine/plan_costs.h
+
 /// What the planner looks at.
 struct PlanQuery {
   std::int64_t batch = 1;
@@ -55,6 +57,7 @@ struct PlanQuery {
   bool has_basis = false;
   std::int64_t workers = 1;  ///< threads of the call: each needs memory of its own
   Precision precision = Precision::kFloat32;
+  const PlanCosts* costs = nullptr;  ///< prices of work; null: builtin_plan_costs()
 };
 
 /// The plan with the least estimated cost among those that fit. Never kAuto or kReference.
@@ -63,8 +66,9 @@ Plan choose_plan(const graph::Gso& gso, const PlanQuery& query);
 /// Empty if `plan` can run the query, else the reason why not, as a phrase.
 std::string why_not(Plan plan, const graph::Gso& gso, const PlanQuery& query);
 
-/// Multiply-adds of one forward call, with a product with A counted at what its memory traffic
-/// makes it cost next to a matrix product.
+/// Nanoseconds that one core would take for the call (engine/plan_costs.h), of training for both
+/// passes, with its share of a decomposition. Whatever the number of threads: the plan, and with it
+/// the bits, must not depend on it.
 double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query);
 
 /// Bytes a call holds at its peak beyond its arguments, output included; with `training` what it

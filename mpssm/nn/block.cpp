@@ -42,6 +42,7 @@ torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Gso& gs
                                     engine::Outputs outputs) {
   const ops::RecurrenceWeights weights{w_state->forward(), {}};
   const ops::RecurrenceOptions how{.plan = options_.plan,
+                                   .plan_costs = options_.plan_costs.get(),
                                    .outputs = outputs,
                                    .operator_calls = options_.operator_calls,
                                    .precision = options_.precision};

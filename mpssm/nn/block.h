@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include <torch/nn/module.h>
 #include <torch/nn/modules/linear.h>
@@ -35,6 +36,7 @@ struct BlockOptions {
   std::int64_t mix_channels = 0;
   double dropout = 0.0;  ///< inside the MLP, after the activation
   engine::Plan plan = engine::Plan::kAuto;
+  std::shared_ptr<const engine::PlanCosts> plan_costs = {};  ///< of kAuto; null: the built-in ones
   std::int64_t operator_calls = 1;  ///< on one graph, see ops::RecurrenceOptions
   /// Of products and states inside the block; its parameters, input and output are float.
   engine::Precision precision = engine::Precision::kFloat32;

@@ -24,6 +24,7 @@ BlockOptions block_options(const ModelOptions& options) {
   block.state_norm = options.state_norm;
   block.dropout = options.dropout;
   block.plan = options.plan;
+  block.plan_costs = options.plan_costs;
   block.operator_calls = options.operator_calls;
   block.precision = options.precision;
   return block;
@@ -197,7 +198,8 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
                           .training = training,
                           .operator_calls = options.operator_calls,
                           .workers = ops::num_threads(),
-                          .precision = options.precision};
+                          .precision = options.precision,
+                          .costs = options.plan_costs.get()};
   const engine::Plan plan =
       options.plan == engine::Plan::kAuto ? engine::choose_plan(gso, query) : options.plan;
   const std::int64_t features = batch * (temporal ? num_steps : 1) * gso.num_nodes() *

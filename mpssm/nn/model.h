@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,7 @@ struct ModelOptions {
   /// zero; 0: none.
   std::int64_t skip_steps = 0;
   engine::Plan plan = engine::Plan::kAuto;
+  std::shared_ptr<const engine::PlanCosts> plan_costs = {};  ///< of kAuto; null: the built-in ones
   /// Calls on one graph that can share its eigenbasis (plan kAuto); 1: every call has its own
   /// graph.
   std::int64_t operator_calls = 1;

@@ -279,7 +279,8 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
                         .element_size = static_cast<std::int64_t>(u.element_size()),
                         .operator_calls = options.operator_calls,
                         .workers = num_threads(),
-                        .precision = options.precision};
+                        .precision = options.precision,
+                        .costs = options.plan_costs};
   call.plan = options.plan;
   if (call.plan == Plan::kAuto) {
     call.plan = choose_plan(gso, query);

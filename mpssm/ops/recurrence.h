@@ -28,6 +28,8 @@ struct RecurrenceWeights {
 
 struct RecurrenceOptions {
   Plan plan = Plan::kAuto;
+  /// Prices that kAuto goes by, for the time of the call; null: engine::builtin_plan_costs().
+  const engine::PlanCosts* plan_costs = nullptr;
   Outputs outputs = Outputs::kLast;
   /// X(0): [..., N, C]. Undefined: zero.
   at::Tensor initial = {};

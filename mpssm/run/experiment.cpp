@@ -10,7 +10,9 @@
 #include "mpssm/base/printable.h"
 #include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
+#include "mpssm/engine/plan_costs.h"
 #include "mpssm/io/file.h"
+#include "mpssm/run/measured_costs.h"
 #include "mpssm/task/metrics.h"
 #include "mpssm/task/problem.h"
 #include "mpssm/train/checkpoint.h"
@@ -193,6 +195,10 @@ Experiment set_up(const train::Config& config, const fs::path& data_dir, const D
   train::check(config);
   Experiment experiment;
   experiment.config = config;
+  // What a plan was chosen by stays with the run: measured again, another might be chosen.
+  if (config.model.plan_costs == engine::kMeasuredCosts) {
+    experiment.config.model.plan_costs = engine::to_text(measured_plan_costs());
+  }
   const data::LoadOptions options = load_options(config, data_dir);
   if (pins != nullptr) {
     const std::string way_out = "or start anew with another --out";

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <fmt/core.h>
+#include <memory>
 
 #include "mpssm/base/error.h"
+#include "mpssm/engine/plan_costs.h"
 #include "mpssm/nn/baselines/gcn.h"
 #include "mpssm/nn/baselines/linear_gcn.h"
 #include "mpssm/nn/model.h"
@@ -35,6 +37,10 @@ nn::ModelOptions model_options(const ModelConfig& config, const task::ProblemSha
   options.readout_layers = config.readout_layers;
   options.readout_activation = config.readout_activation;
   options.plan = config.plan;
+  if (config.plan_costs != engine::kBuiltinCosts) {
+    options.plan_costs =
+        std::make_shared<const engine::PlanCosts>(engine::plan_costs_from_text(config.plan_costs));
+  }
   options.operator_calls = 100;  // a training comes back to its graph at every step
   const bool many_graphs = shape.num_nodes == 0;
   // Every batch is a new operator: decomposing each anew would cost more than it saves.

@@ -14,6 +14,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/base/nearest.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/engine/plan_costs.h"
 #include "mpssm/io/csv.h"
 
 namespace mpssm::train {
@@ -336,6 +337,13 @@ void check(const Config& config) {
              model.channels % 2 == 0,
          "model.channels", "an even number with a diagonal state (channels come in pairs)",
          std::to_string(model.channels));
+  if (model.plan_costs != engine::kBuiltinCosts && model.plan_costs != engine::kMeasuredCosts) {
+    try {
+      engine::plan_costs_from_text(model.plan_costs);
+    } catch (const base::Error& error) {
+      throw error.within("model.plan_costs").with_hint("builtin and measured are fine, too");
+    }
+  }
   expect(model.dropout < 1.0, "model.dropout", "a number in [0, 1)", toml_value(model.dropout));
   // As nn::StateMatrix wants it: exp(-exp(nu)) reaches neither 0 nor 1.
   expect(model.min_modulus > 0.0, "model.min_modulus", "a number above 0",

@@ -90,6 +90,7 @@ struct ModelConfig {
   bool node_embedding = false;
   bool skip = false;
   engine::Plan plan = engine::Plan::kAuto;
+  std::string plan_costs = "builtin";  // engine::kBuiltinCosts
 };
 
 struct TrainConfig {
@@ -165,6 +166,8 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("model.node_embedding", model.node_embedding, "forecasts: a learned vector per node");
   visit("model.skip", model.skip, "forecasts: a linear map from the window to the output");
   visit("model.plan", model.plan, "");
+  visit("model.plan_costs", model.plan_costs,
+        "what auto goes by: builtin, or measured (once per machine; the run keeps the prices)");
   auto& train = config.train;
   visit("train.epochs", train.epochs, "passes over the training data (one graph: steps)");
   visit("train.batch", train.batch, "graphs or windows per step");

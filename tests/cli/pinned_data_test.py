@@ -102,6 +102,55 @@ class Resumed(refusal.BadInput):
         self.refuse(["train", "run", "--resume", "--quiet"], "nodes.csv has changed", "another --out")
 
 
+class MeasuredCosts(refusal.BadInput):
+    """What plans are chosen by is measured once per machine, and stays with the run."""
+
+    MEASURED = ["--set", "model.plan_costs=measured", "--set", "model.hops=3", *TINY]
+
+    def setUp(self):
+        super().setUp()
+        self.write_tables(nodes=table(), edges=ring())
+
+    def costs_of_training(self, out):
+        self.succeed("train", "own", "--quiet", "--out", out, *self.MEASURED)
+        lines = (self.folder / out / "config.toml").read_text().splitlines()
+        return next(line for line in lines if line.startswith("plan_costs")).split("=", 1)[1].strip().strip("\"'")
+
+    def kept(self):
+        return list((self.folder / ".cache" / "mpssm").glob("plan-costs-*.txt"))
+
+    def test_the_machine_is_measured_once_and_the_run_keeps_the_prices(self):
+        costs = self.costs_of_training("first")
+        self.assertRegex(costs, r"^call=[0-9.e+-]+ task=")
+        [file] = self.kept()
+        self.assertEqual(file.read_text().splitlines()[1], costs)
+        # Other prices, as another measurement would find: new runs go by them, the old one by its own.
+        other = costs.replace("call=", "call=1", 1)
+        file.write_text(file.read_text().replace(costs, other))
+        self.assertEqual(self.costs_of_training("second"), other)
+        before = self.succeed("predict", "first").out
+        file.unlink()
+        self.assertEqual(self.succeed("predict", "first").out, before)
+        self.assertEqual(self.kept(), [])
+
+    def test_what_cannot_be_read_is_measured_anew(self):
+        self.costs_of_training("first")
+        [file] = self.kept()
+        machine = file.read_text().splitlines()[0]
+        for text in ("", "another machine\ncall=1\n", machine, f"{machine}\ncall=1 task=nan\n"):
+            file.write_text(text)
+            costs = self.costs_of_training(f"after-{len(text)}")
+            self.assertEqual(file.read_text(), f"{machine}\n{costs}\n")
+
+    def test_what_cannot_be_kept_is_not_measured_at_every_start(self):
+        self.write(".cache", "a file where a folder should be")
+        self.assertEqual(self.costs_of_training("first"), self.costs_of_training("second"))
+
+    def test_a_list_that_is_none(self):
+        self.refuse(["train", "own", "--quiet", "--set", "model.plan_costs=cheap"], "model.plan_costs", "call=NUMBER",
+                    "builtin")
+
+
 class NewData(Pinned):
     def test_sensitivity_answers_about_changed_data(self):
         question = ["sensitivity", "run", "--target", "n3", "--json"]

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/engine/plan.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "mpssm/base/error.h"
+#include "mpssm/engine/plan_calibration.h"
+#include "mpssm/engine/plan_costs.h"
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/order.h"
 #include "mpssm/graph/spectrum.h"
@@ -19,6 +24,22 @@ graph::Gso small() { return graph::make_gso(graph::make_random_connected(100, 15
 
 TEST(Planner, PicksDoublingForDeepStaticDense) {
   EXPECT_EQ(choose_plan(large(), {.num_steps = 17, .channels = 256}), Plan::kDoubling);
+}
+
+TEST(Planner, PicksTheLoopWhereDoublingSavesNoProduct) {
+  for (const std::int64_t steps : {1, 2, 3}) {
+    EXPECT_EQ(choose_plan(large(), {.num_steps = steps, .channels = 64}), Plan::kStepwise);
+  }
+}
+
+TEST(Planner, TakesTheLoopForASequenceOnlyBecauseOfConstantInputItWouldKeepAllStates) {
+  // Slices made dear: the loop would be faster.
+  PlanCosts costs = builtin_plan_costs();
+  costs[WorkKind::kSliceEntry] = 1e6;
+  PlanQuery query{.num_steps = 100, .channels = 64, .diagonal = true, .costs = &costs};
+  EXPECT_EQ(choose_plan(large(), query), Plan::kDiagonal);
+  query.temporal = true;
+  EXPECT_EQ(choose_plan(large(), query), Plan::kStepwise);
 }
 
 TEST(Planner, PicksStepwiseForDenseSequencesAndForGivenEntries) {
@@ -78,6 +99,101 @@ TEST(Planner, PicksTheFasterOfDiagonalAndSpectralOnSmallGraphs) {
     EXPECT_EQ(choose_plan(gso, query), m.spectral < m.diagonal ? Plan::kSpectral : Plan::kDiagonal)
         << m.nodes << " nodes, " << m.edges << " edges, batch " << m.batch << ", " << m.channels
         << " channels, " << m.steps << " steps";
+  }
+}
+
+TEST(Planner, GoesByThePricesItIsGiven) {
+  PlanQuery query{
+      .num_steps = 11, .channels = 32, .diagonal = true, .operator_calls = 1'000'000'000};
+  PlanCosts costs = builtin_plan_costs();
+  query.costs = &costs;
+  costs[WorkKind::kSliceEntry] = 1e6;
+  EXPECT_EQ(choose_plan(small(), query), Plan::kSpectral);
+  costs = builtin_plan_costs();
+  costs[WorkKind::kBasisEntry] = 1e6;
+  EXPECT_EQ(choose_plan(small(), query), Plan::kDiagonal);
+  query.costs = nullptr;
+  const double cost = plan_cost(Plan::kDiagonal, small(), query);
+  costs = builtin_plan_costs();
+  for (double& price : costs.of) price *= 3.0;
+  query.costs = &costs;
+  EXPECT_NEAR(plan_cost(Plan::kDiagonal, small(), query), 3.0 * cost, 1e-9 * cost);
+}
+
+TEST(Planner, PlansAlikeForAnyNumberOfThreads) {
+  for (const bool diagonal : {false, true}) {
+    PlanQuery query{.num_steps = 11, .channels = 32, .diagonal = diagonal, .operator_calls = 100};
+    for (const Plan plan : {Plan::kStepwise, diagonal ? Plan::kDiagonal : Plan::kDoubling}) {
+      query.workers = 1;
+      const double one = plan_cost(plan, small(), query);
+      query.workers = 64;
+      EXPECT_EQ(plan_cost(plan, small(), query), one);
+    }
+  }
+}
+
+TEST(PlanWork, GrowsWithEverythingThatIsMore) {
+  const auto more = [](const PlanQuery& less, const PlanQuery& query, Plan plan) {
+    EXPECT_GT(plan_cost(plan, small(), query), plan_cost(plan, small(), less)) << to_string(plan);
+  };
+  for (const Plan plan : {Plan::kStepwise, Plan::kDoubling, Plan::kDiagonal, Plan::kSpectral}) {
+    const PlanQuery base{
+        .num_steps = 17, .channels = 32, .diagonal = plan != Plan::kDoubling, .has_basis = true};
+    PlanQuery query = base;
+    query.channels = 64;
+    more(base, query, plan);
+    query = base;
+    query.num_steps = 65;
+    more(base, query, plan);
+    query = base;
+    query.batch = 4;
+    more(base, query, plan);
+    query = base;
+    query.training = true;
+    more(base, query, plan);
+    if (plan == Plan::kDoubling) continue;
+    query = base;
+    query.temporal = true;
+    query.outputs = Outputs::kAll;
+    if (plan == Plan::kStepwise) continue;  // its states pass through memory anyway
+    more(base, query, plan);
+  }
+}
+
+TEST(PlanCosts, TextGoesBothWays) {
+  PlanCosts costs = builtin_plan_costs();
+  EXPECT_EQ(plan_costs_from_text(to_text(costs)), costs);
+  costs[WorkKind::kCall] = 1234.5;
+  costs[WorkKind::kNumber] = 0.0;
+  costs[WorkKind::kSeries] = 1.0 / 3.0;
+  EXPECT_EQ(plan_costs_from_text(to_text(costs)), costs);
+}
+
+TEST(PlanCosts, RefusesWhatIsNoListOfPrices) {
+  const std::string good = to_text(builtin_plan_costs());
+  const auto replaced = [&](const std::string& by) { return by + good.substr(good.find(' ')); };
+  for (const std::string& bad :
+       {std::string(), std::string("cheap"), std::string("call=1"), good + " more=1",
+        replaced("call=-1"), replaced("call=nan"), replaced("call=inf"), replaced("call="),
+        replaced("call=1x"), replaced("task=1"), replaced(" call=1")}) {
+    EXPECT_THAT([&] { plan_costs_from_text(bad); },
+                ThrowsMessage<base::Error>(HasSubstr("not a list of prices")))
+        << bad;
+  }
+}
+
+TEST(Calibration, FindsPricesThatTellShortFromLong) {
+  const PlanCosts costs = calibrate_plan_costs();
+  for (const double price : costs.of) {
+    EXPECT_TRUE(std::isfinite(price));
+    EXPECT_GE(price, 0.0);
+  }
+  // 64 times the hops: whatever else the machine does meanwhile, the order is clear.
+  for (const Plan plan : {Plan::kStepwise, Plan::kDiagonal}) {
+    PlanQuery query{.num_steps = 9, .channels = 64, .diagonal = true, .costs = &costs};
+    const double few = plan_cost(plan, large(), query);
+    query.num_steps = 513;
+    EXPECT_GT(plan_cost(plan, large(), query), 8.0 * few);
   }
 }
 
