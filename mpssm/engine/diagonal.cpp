@@ -66,7 +66,11 @@ class SliceView {
 };
 
 constexpr std::int64_t kForwardSlices = 3;
-constexpr std::int64_t kBackwardSlices = 5;
+/// Two states, the sum for the input, the partner of the products; the gradient of a step, if every
+/// output has one.
+std::int64_t backward_slices(const RecurrenceCall& call) {
+  return call.shape.all_outputs() ? 5 : 4;
+}
 
 /// What both passes need: sigma by slices, and slices for every worker.
 template <typename T>
@@ -80,9 +84,8 @@ struct Buffers {
   std::int64_t worker_stride;
 
   Buffers(const RecurrenceCall& call, std::int64_t workers, std::int64_t slices_each,
-          Workspace& workspace)
+          bool grad_sigma, Workspace& workspace)
       : slicing(Slicing::make<T>(call.shape, workers)) {
-    const bool grad_sigma = slices_each == kBackwardSlices && call.wanted.w_state;
     const std::int64_t sums = grad_sigma ? call.shape.batch * slicing.half() : 0;
     sigma_re = workspace.take<T>(slicing.half());
     sigma_im = workspace.take<T>(slicing.half());
@@ -97,12 +100,12 @@ struct Buffers {
 template <typename T>
 struct ForwardBuffers : Buffers<T> {
   ForwardBuffers(const RecurrenceCall& call, std::int64_t workers, Workspace& workspace)
-      : Buffers<T>(call, workers, kForwardSlices, workspace) {}
+      : Buffers<T>(call, workers, kForwardSlices, false, workspace) {}
 };
 template <typename T>
 struct BackwardBuffers : Buffers<T> {
   BackwardBuffers(const RecurrenceCall& call, std::int64_t workers, Workspace& workspace)
-      : Buffers<T>(call, workers, kBackwardSlices, workspace) {}
+      : Buffers<T>(call, workers, backward_slices(call), call.wanted.w_state, workspace) {}
 };
 
 RecurrenceReads reads(const RecurrenceCall& call) {
@@ -174,7 +177,7 @@ void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, c
   T* const states[2] = {mine, mine + view.size()};
   T* const total = mine + 2 * view.size();
   T* const other = mine + 3 * view.size();
-  T* const add = mine + 4 * view.size();
+  T* const add = mine + 4 * view.size();  // there if every output has a gradient
 
   kernels::SliceAdjointStep<T> step;
   step.a_transposed = op.a_transposed;

@@ -111,9 +111,10 @@ std::int64_t plan_memory(Plan plan, const graph::Gso& gso, const PlanQuery& quer
                  (query.precision == Precision::kBf16 ? 2 : 1) +
              ordered;
     case Plan::kDiagonal: {
-      // A thread holds up to five slices; training adds the gradient of the input.
-      const std::int64_t slices = query.workers * 5 * gso.num_nodes() * 128;
-      return output + ordered + std::min(5 * state, slices) +
+      // A thread holds so many slices; training adds the gradient of the input.
+      const std::int64_t each = query.outputs == Outputs::kAll ? 5 : 4;
+      const std::int64_t slices = query.workers * each * gso.num_nodes() * 128;
+      return output + ordered + std::min(each * state, slices) +
              (query.training ? (query.temporal ? query.num_steps : 1) * state : 0);
     }
     case Plan::kSpectral:

@@ -584,5 +584,19 @@ TEST(EngineRecurrence, RefusesBf16InDouble) {
   EXPECT_THROW(forward_bytes<double>(c.call, 1), std::invalid_argument);
 }
 
+TEST(EngineRecurrence, OnlyGradientsOfEveryStepTakeASliceOfTheirOwn) {
+  constexpr std::int64_t kNodes = 50;
+  RecurrenceCall call{.plan = Plan::kDiagonal,
+                      .shape = {.gso = graph::make_gso(graph::make_ring(kNodes)),
+                                .num_steps = 5,
+                                .channels = 32,
+                                .diagonal = true},
+                      .wanted = {.input = true, .w_state = true}};
+  const std::int64_t last = backward_bytes<float>(call, 1);
+  call.shape.outputs = Outputs::kAll;
+  constexpr std::int64_t kSliceBytes = kNodes * 32 * 4;
+  EXPECT_EQ(backward_bytes<float>(call, 1) - last, kSliceBytes);
+}
+
 }  // namespace
 }  // namespace mpssm::engine
