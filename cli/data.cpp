@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// mpssm data list | info | make | import
+// mpssm data list | info | make | import | convert
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -12,6 +12,7 @@
 #include "mpssm/data/data_card.h"
 #include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
+#include "mpssm/data/save_tables.h"
 #include "mpssm/io/file.h"
 #include "mpssm/io/json_text.h"
 #include "mpssm/io/npz.h"
@@ -43,7 +44,8 @@ Examples:
   mpssm data info myfolder/ --target price
   mpssm data make board:50x80 --out board.npz
   mpssm data make properties:diameter --out graphs.npz
-  mpssm data import myfolder/ --out mygraph.npz)";
+  mpssm data import myfolder/ --out mygraph.npz
+  mpssm data convert mygraph.npz --out tables/)";
 
 int list(const Options& options) {
   data::LoadOptions load;
@@ -86,15 +88,17 @@ int info(const Options& options) {
   return 0;
 }
 
-/// make and import: whatever load() can read, written as one npz.
+/// make, import and convert: whatever load() can read, written as one npz or as tables.
 int write(const Options& options) {
-  io::check_replaceable(options.out, io::kNpzMark);
+  const bool as_npz = fs::path(options.out).extension() == ".npz";
+  if (as_npz) io::check_replaceable(options.out, io::kNpzMark);
   const data::Dataset dataset = data::load(options.name, load_options(options));
-  if (std::holds_alternative<data::SeriesData>(dataset.content)) {
-    throw base::Error(options.name + ": a series is used as it is, there is nothing to import");
-  }
   for (const std::string& note : dataset.notes) say("note: " + note);
-  data::save_npz(options.out, dataset);
+  if (as_npz) {
+    data::save_npz(options.out, dataset);
+  } else {
+    data::save_tables(options.out, dataset);
+  }
   say("wrote " + options.out);
   return 0;
 }
@@ -138,6 +142,10 @@ void add_data(CLI::App& app, Action& action) {
   part->add_option("--out", options->out, "npz file to write")->required()->type_name("FILE");
   part->add_option("--target", options->target, "label column")->type_name("NAME");
   part->add_flag("--directed", options->directed, "edges count one way only");
+  part = add("convert", "Write any data as one npz, or as tables in a folder", write);
+  part->add_option("path", options->name, "name or path")->required();
+  part->add_option("--out", options->out, "FILE.npz, or a folder to make")->required();
+  part->add_option("--target", options->target, "label column")->type_name("NAME");
 }
 
 }  // namespace mpssm::cli

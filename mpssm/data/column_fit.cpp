@@ -312,6 +312,11 @@ bool is_beyond_numbers(std::string_view cell) {
   return word == "inf" || word == "infinity";
 }
 
+bool is_degree(const LoadOptions& options) {
+  return options.columns != nullptr && options.columns->size() == 1 &&
+         options.columns->front().name == kDegree;
+}
+
 std::vector<bool> rows_to_learn_from(std::span<const Part> parts) {
   std::vector<bool> rows;
   for (const Part part : parts) rows.push_back(part == Part::kTrain || part == Part::kNone);

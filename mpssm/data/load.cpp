@@ -147,7 +147,8 @@ Dataset load_registered(const DatasetInfo& info, const LoadOptions& options) {
 bool has_pyg_names(const io::Npz& npz, const LoadOptions& options) {
   if (!npz.has("x") || npz.header("x").shape.size() != 2) return false;
   if (npz.has("y") || npz.has("train_mask")) return true;
-  return options.columns != nullptr && options.task && *options.task != Task::kForecast;
+  return npz.has("edge_index") && options.columns != nullptr && options.task &&
+         *options.task != Task::kForecast;
 }
 
 Dataset read_arrays(const io::Npz& npz, const LoadOptions& options) {

@@ -396,21 +396,43 @@ class ManyGraphs {
     const std::vector<bool> graphs = rows_to_learn_from(data_.part);
     std::vector<bool> learn;
     for (const std::int64_t g : graph_of_) learn.push_back(graphs[g]);
+    if (is_degree(options_) && !nodes_.column(kDegree)) {
+      return use_degree(learn, &options_.columns->front());
+    }
     Features features =
         read_table_features(nodes_, candidates, learn, options_, dataset_.columns, dataset_.notes);
     const std::int64_t width = features.values.columns;
-    data_.features = {.rows = std::ssize(nodes_.rows), .columns = std::max<std::int64_t>(width, 1)};
+    data_.features = {.rows = std::ssize(nodes_.rows), .columns = width};
     if (features.fitted.empty()) {
       dataset_.notes.push_back(shown(nodes_.path) +
-                               ": no feature column; every node has the same feature, 1");
-      data_.features.values.assign(nodes_.rows.size(), 1.0f);
-      return;
+                               ": no feature column; the only feature is each node's degree");
+      return use_degree(learn, nullptr);
     }
     data_.columns = std::move(features.fitted);
     data_.features.values.resize(features.values.values.size());
     for (std::size_t row = 0; row < nodes_.rows.size(); ++row) {
       const auto from = features.values.values.begin() + static_cast<std::int64_t>(row) * width;
       std::copy(from, from + width, data_.features.values.begin() + place_of_[row] * width);
+    }
+  }
+
+  // `learn` is for the rows of the table, the rest for the nodes as they are packed.
+  void use_degree(const std::vector<bool>& learn, const Column* stored) {
+    std::vector<double> degree(nodes_.rows.size(), 0.0);
+    for (std::int64_t g = 0; g < data_.num_graphs(); ++g) {
+      for (std::int64_t e = data_.edge_ptr[g]; e < data_.edge_ptr[g + 1]; ++e) {
+        degree[data_.node_ptr[g] + data_.edge_dst[e]] += 1.0;
+      }
+    }
+    std::vector<double> learned;
+    for (std::size_t row = 0; row < learn.size(); ++row) {
+      if (learn[row]) learned.push_back(degree[place_of_[row]]);
+    }
+    const Column column = stored != nullptr ? *stored : fit_number(std::string(kDegree), learned);
+    data_.columns = {column};
+    data_.features = {.rows = std::ssize(degree), .columns = 1};
+    for (const double value : degree) {
+      data_.features.values.push_back(static_cast<float>((value - column.mean) / column.scale));
     }
   }
 

@@ -18,8 +18,6 @@
 namespace mpssm::data {
 namespace {
 
-constexpr std::string_view kDegree = "degree";  // the feature of tables that have none
-
 // Features of tables that have none: the number of neighbours, by a stored column or a new one.
 void use_degree(const std::vector<bool>& learn, const Column* stored, NodeData& data) {
   const auto row_ptr = data.graph.row_ptr();
@@ -35,11 +33,6 @@ void use_degree(const std::vector<bool>& learn, const Column* stored, NodeData& 
   for (const double value : degree) {
     data.features.values.push_back(static_cast<float>((value - column.mean) / column.scale));
   }
-}
-
-bool is_degree(const LoadOptions& options) {
-  return options.columns != nullptr && options.columns->size() == 1 &&
-         options.columns->front().name == kDegree;
 }
 
 void read_node_features(const io::CsvTable& table, const std::vector<std::size_t>& candidates,

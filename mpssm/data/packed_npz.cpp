@@ -86,6 +86,11 @@ void read_graphs(const io::Npz& npz, GraphsData& data) {
   npz.count_memory("node_ptr", kBytesPerGraph * static_cast<std::uint64_t>(data.num_graphs()));
   data.edge_src = read_ends(npz, "edge_src", data);
   data.edge_dst = read_ends(npz, "edge_dst", data);
+  if (npz.has("edge_weight")) {
+    data.edge_weight = npz.floats("edge_weight", Shape{data.edge_ptr.back()});
+  }
+  if (npz.has("graph_ids")) data.graph_ids = read_names(npz, "graph_ids", data.num_graphs());
+  if (npz.has("node_ids")) data.node_ids = read_names(npz, "node_ids", data.node_ptr.back());
 }
 
 // The mix depends on the order of an edge's ends, its sum not on the order of edges: equal sums

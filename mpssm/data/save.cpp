@@ -88,6 +88,9 @@ Arrays arrays_of(const GraphsData& data) {
   arrays["edge_ptr"] = line(data.edge_ptr);
   arrays["edge_src"] = line(data.edge_src);
   arrays["edge_dst"] = line(data.edge_dst);
+  if (!data.edge_weight.empty()) arrays["edge_weight"] = line(data.edge_weight);
+  if (!data.graph_ids.empty()) arrays["graph_ids"] = names_array(data.graph_ids);
+  if (!data.node_ids.empty()) arrays["node_ids"] = names_array(data.node_ids);
   if (data.vocabulary.empty()) {
     arrays["node_features"] = matrix(data.features);
   } else {
@@ -109,8 +112,14 @@ Arrays arrays_of(const GraphsData& data) {
   return arrays;
 }
 
-Arrays arrays_of(const SeriesData&) {
-  throw base::Error("save_npz: expected node data or packed graphs, got a series");
+Arrays arrays_of(const SeriesData& data) {
+  Arrays arrays;
+  arrays["x"] =
+      io::make_array<float>(data.values, Shape{data.num_steps, data.num_nodes, data.num_features});
+  if (!data.time_of_day.empty()) arrays["time_in_day"] = line(data.time_of_day);
+  if (!data.node_ids.empty()) arrays["node_ids"] = names_array(data.node_ids);
+  add_graph(data.graph, arrays);
+  return arrays;
 }
 
 }  // namespace
@@ -158,8 +167,11 @@ std::string read_metric(const io::Npz& npz, Task task) {
 void save_npz(const std::filesystem::path& path, const Dataset& dataset) {
   Arrays arrays =
       std::visit([](const auto& content) { return arrays_of(content); }, dataset.content);
-  arrays["task"] = name_array(std::string(to_string(dataset.task)));
-  arrays["metric"] = name_array(dataset.metric);
+  // The reader of series chooses its own protocol.
+  if (dataset.task != Task::kForecast) {
+    arrays["task"] = name_array(std::string(to_string(dataset.task)));
+    arrays["metric"] = name_array(dataset.metric);
+  }
   io::write_npz(path, arrays);
 }
 

@@ -7,6 +7,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/data/edges.h"
+#include "mpssm/data/names.h"
 #include "mpssm/data/readers.h"
 
 namespace mpssm::data {
@@ -166,8 +167,9 @@ Dataset read_series_npz(const io::Npz& npz, const io::Npz* graph, const SeriesPr
   read_values(npz, series);
   series.graph = read_graph(graph != nullptr ? *graph : npz, series.num_nodes);
   if (npz.has("time_in_day")) read_clock(npz, series);
+  if (npz.has("node_ids")) series.node_ids = read_names(npz, "node_ids", series.num_nodes);
   const io::Npz& named = npz.has("sensor_ids") || graph == nullptr ? npz : *graph;
-  if (named.has("sensor_ids")) {
+  if (series.node_ids.empty() && named.has("sensor_ids")) {
     for (const std::int64_t id : named.integers("sensor_ids", Shape{series.num_nodes})) {
       series.node_ids.push_back(std::to_string(id));
     }

@@ -135,7 +135,7 @@ class Writer {
   // A few are read as missing; a column of them is another column.
   void check_slips(const Column& column) const {
     if (slips_ == 0) return;
-    if (2 * slips_ > std::ssize(table_.rows)) {
+    if (2 * slips_ >= std::ssize(table_.rows)) {
       fail(first_slip_, column.kind == ColumnKind::kNumber ? "a number, as in training"
                         : column.kind == ColumnKind::kDate ? "a date, as in training"
                                                            : "yes or no, as in training");

@@ -21,6 +21,10 @@ bool is_beyond_numbers(std::string_view cell);
 /// Mean and deviation of `values`; scale 1 if they are all equal.
 Column fit_number(const std::string& name, std::span<const double> values);
 
+/// The feature of tables that have none, and whether a trained model has learned from it.
+inline constexpr std::string_view kDegree = "degree";
+bool is_degree(const LoadOptions& options);
+
 /// What may be learned from: all rows but those of val and test.
 std::vector<bool> rows_to_learn_from(std::span<const Part> parts);
 

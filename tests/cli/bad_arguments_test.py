@@ -423,8 +423,8 @@ class BadRuns(BadInput):
         short = "\n".join(",".join(row.split(",")[i] for i in (0, 2, 3)) for row in NODES.split()) + "\n"
         self.write_tables("new", nodes=short)
         self.refuse(["predict", "tables", "new", "--out", "p.csv"], "nodes.csv", "'height'")
-        self.write_tables("newer", nodes=NODES.replace("2.5", "tall"))
-        self.refuse(["predict", "tables", "newer", "--out", "p.csv"], "nodes.csv:3:", "'tall'")
+        self.write_tables("newer", nodes=NODES.replace(".5", " tall").replace(".0", " small"))
+        self.refuse(["predict", "tables", "newer", "--out", "p.csv"], "nodes.csv:2:", "a number", "'1 tall'")
         self.write_tables("newest", nodes=NODES.replace(",no", ",maybe"))
         self.refuse(["evaluate", "tables", "newest"], "nodes.csv:3:", "'maybe'")
 

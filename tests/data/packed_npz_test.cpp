@@ -299,11 +299,5 @@ TEST_F(PackedNpz, SmallFilesMayNotBecomeLargeOnes) {
   EXPECT_THAT(complaint(), AllOf(HasSubstr("'atom_feat'"), too_large));
 }
 
-TEST(SaveNpz, RefusesSeries) {
-  Dataset dataset;
-  dataset.content = SeriesData{};
-  EXPECT_THAT(testing::message_of([&] { save_npz("never.npz", dataset); }), HasSubstr("a series"));
-}
-
 }  // namespace
 }  // namespace mpssm::data
