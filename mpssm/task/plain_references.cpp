@@ -110,8 +110,8 @@ class LinearFit {
 int steps_for(const LabelledRows& samples) {
   const double products =
       static_cast<double>(samples.x.numel()) * static_cast<double>(outputs_of(samples));
-  constexpr double kProducts = 2e9;
-  return static_cast<int>(std::clamp(kProducts / std::max(products, 1.0), 20.0, 300.0));
+  constexpr double kProducts = 2e10;
+  return static_cast<int>(std::clamp(kProducts / std::max(products, 1.0), 50.0, 300.0));
 }
 
 Reference label_propagation(const LabelledRows& samples, const graph::Graph& graph) {
