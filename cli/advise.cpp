@@ -30,7 +30,7 @@ Examples:
   mpssm advise edges.csv --depth 0.5                      hops until half of the limit arrives
   mpssm advise clique-chain:6x10 --rewire 3 --tau 50      edges that help the worst pair most
   mpssm advise edges.csv --remove a,b --add a,c --source a --target d    what if
-  mpssm advise runs/mine                                  of the graph that a run learned on
+  mpssm advise runs/mine --remove a,b                     and what a run would predict then
 
 Without a question: depth and rewiring. The operator is the default one (sym_normalized), W = 1.)";
 
@@ -50,7 +50,11 @@ int advise(const AdviseOptions& options) {
     question.depth = 0.5;
     question.rewire = 5;
   }
-  const analysis::Advice advice = analysis::advise(question, ops::Threads(), follow);
+  analysis::Advice advice = analysis::advise(question, ops::Threads(), follow);
+  if (advice.what_if && run::is_run(options.what)) {
+    advice.what_if->predictions =
+        run::changed_predictions(options.what, options.data_dir, question.edit);
+  }
   std::fputs((options.json ? report::to_json(graph, advice) + "\n" : report::to_text(graph, advice))
                  .c_str(),
              stdout);

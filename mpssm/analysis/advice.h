@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "mpssm/analysis/all_pairs.h"
@@ -35,6 +36,21 @@ struct DepthAdvice {
 DepthAdvice advise_depth(const graph::Graph& graph, double share, std::int64_t max_tau,
                          const engine::Executor& executor, const BlockProgress& progress = {});
 
+/// What a trained network predicts for a node on the graph as it is and as it would be.
+struct PredictionChange {
+  std::int32_t node = 0;
+  std::string before = {};  ///< class, or empty
+  std::string after = {};
+  double value_before = 0.0;  ///< probability of the class `before`, or the number predicted
+  double value_after = 0.0;   ///< of the same class
+};
+
+struct PredictionChanges {
+  std::int64_t changed = 0;                    ///< nodes, by more than rounding
+  std::int64_t other_class = 0;                ///< nodes
+  std::vector<PredictionChange> largest = {};  ///< by the change of the value
+};
+
 /// What an edited graph does to the pairs.
 struct WhatIfAnswer {
   GraphEdit edit = {};
@@ -58,6 +74,7 @@ struct WhatIfAnswer {
   std::optional<PairValue> least_after = {};
   std::int64_t components_before = 0;
   std::int64_t components_after = 0;
+  std::optional<PredictionChanges> predictions = {};  ///< of a run; left to the caller
 };
 
 /// `source` and `target` may be -1. Throws base::Error if the edit does not fit the graph.

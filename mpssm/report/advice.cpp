@@ -77,6 +77,19 @@ std::string rewire_text(const data::BareGraph& graph, const analysis::RewireAnsw
              answer.weight, answer.candidates, answer.looked_at, answer.confirmed);
 }
 
+std::string predictions_text(const data::BareGraph& graph,
+                             const analysis::PredictionChanges& changes) {
+  std::string out = fmt::format("{} predicted otherwise, {} of another class\n\n",
+                                counted(changes.changed, "node"), shown(changes.other_class));
+  Rows rows = {{"node", "predicted", "then", "value", "then", "change"}};
+  for (const analysis::PredictionChange& change : changes.largest) {
+    rows.push_back({node_name(graph, change.node), change.before, change.after,
+                    shown(change.value_before), shown(change.value_after),
+                    shown(change.value_after - change.value_before)});
+  }
+  return rows.size() > 1 ? out + table(rows) : out;
+}
+
 std::string what_if_text(const data::BareGraph& graph, const analysis::WhatIfAnswer& answer) {
   std::string out =
       fmt::format("{}: without {}; with {}\n\n", graph.name, edges_named(graph, answer.edit.remove),
@@ -97,6 +110,7 @@ std::string what_if_text(const data::BareGraph& graph, const analysis::WhatIfAns
     rows.push_back({"  which is", name(*answer.least_before), name(*answer.least_after)});
   }
   out += table(rows);
+  if (answer.predictions) out += "\n" + predictions_text(graph, *answer.predictions);
   if (answer.source < 0) return out;
   out += fmt::format("\n{} hear {} otherwise in {} hops\n\n", counted(answer.changed, "node"),
                      node_name(graph, answer.source), answer.tau);
@@ -176,6 +190,18 @@ std::string to_json(const data::BareGraph& graph, const analysis::Advice& advice
                                 {"after", pair_json(graph, answer.least_after)}};
     json["what_if"]["components"] = {{"before", answer.components_before},
                                      {"after", answer.components_after}};
+    if (answer.predictions) {
+      auto largest = nlohmann::ordered_json::array();
+      for (const analysis::PredictionChange& change : answer.predictions->largest) {
+        largest.push_back(
+            {{"node", node_json(graph, change.node)},
+             {"predicted", {{"before", change.before}, {"after", change.after}}},
+             {"value", {{"before", change.value_before}, {"after", change.value_after}}}});
+      }
+      json["what_if"]["predictions"] = {{"changed", answer.predictions->changed},
+                                        {"other_class", answer.predictions->other_class},
+                                        {"largest", largest}};
+    }
     json["what_if"]["hearers"] = hearers;
     json["what_if"]["products"] = answer.products;
   }

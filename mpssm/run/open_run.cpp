@@ -2,10 +2,16 @@
 #include "mpssm/run/open_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/core.h>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
+
+#include <torch/types.h>
+
+#include "mpssm/base/error.h"
 
 namespace mpssm::run {
 namespace {
@@ -53,10 +59,14 @@ void take_sample(OpenRun& run, std::int64_t index) {
   run.predicts_graphs = data::is_of_graphs(dataset.task);
 }
 
-data::BareGraph graph_of(const std::string& run_or_graph, const std::filesystem::path& data_dir) {
+bool is_run(const std::filesystem::path& path) {
   std::error_code ignored;
+  return is_regular_file(path / "config.toml", ignored);
+}
+
+data::BareGraph graph_of(const std::string& run_or_graph, const std::filesystem::path& data_dir) {
   const std::filesystem::path path = run_or_graph;
-  if (!is_regular_file(path / "config.toml", ignored)) {
+  if (!is_run(path)) {
     return data::load_or_make_graph(run_or_graph, {.data_dir = data_dir});
   }
   OpenRun run = open_run(path, {.data_dir = data_dir});
@@ -65,6 +75,58 @@ data::BareGraph graph_of(const std::string& run_or_graph, const std::filesystem:
   }
   take_sample(run, 0);
   return run.graph;
+}
+
+analysis::PredictionChanges changed_predictions(const std::filesystem::path& path,
+                                                const std::filesystem::path& data_dir,
+                                                const analysis::GraphEdit& edit,
+                                                std::int64_t count) {
+  const torch::NoGradGuard no_grad;
+  OpenRun run = open_run(path, {.data_dir = data_dir});
+  take_sample(run, 0);
+  const graph::Gso after = graph::make_gso(analysis::edited(run.graph.graph, edit),
+                                           {.kind = run.experiment.config.model.gso});
+  const task::Preprocessing& learned = run.experiment.pins.learned;
+  const std::vector<std::string>& classes = learned.class_names;
+  // [N, outputs]: probabilities of the classes, or numbers on the scale of the labels.
+  const auto predict = [&](const graph::Gso& gso) {
+    const torch::Tensor output =
+        run.experiment.model.module->forward(run.input.x, gso).to(torch::kDouble);
+    if (classes.empty()) return (output * learned.scale + learned.mean).contiguous();
+    if (output.size(1) > 1) return torch::softmax(output, 1).contiguous();
+    const torch::Tensor one = torch::sigmoid(output);
+    return torch::cat({1 - one, one}, 1).contiguous();
+  };
+  const torch::Tensor values[] = {predict(run.input.gso), predict(after)};
+  const std::int64_t width = values[0].size(1);
+  analysis::PredictionChanges changes;
+  for (std::int64_t i = 0; i < values[0].size(0); ++i) {
+    const double* row[] = {values[0].data_ptr<double>() + i * width,
+                           values[1].data_ptr<double>() + i * width};
+    std::int64_t best[] = {0, 0};
+    for (int k = 0; k < 2 && !classes.empty(); ++k) {
+      best[k] = std::max_element(row[k], row[k] + width) - row[k];
+    }
+    analysis::PredictionChange change{.node = static_cast<std::int32_t>(i),
+                                      .value_before = row[0][best[0]],
+                                      .value_after = row[1][best[0]]};
+    if (!classes.empty()) {
+      change.before = classes[best[0]];
+      change.after = classes[best[1]];
+    }
+    // A network in single precision: what is smaller may be rounding.
+    const double rounding = 1e-6 * std::max(1.0, std::abs(change.value_before));
+    if (std::abs(change.value_after - change.value_before) <= rounding) continue;
+    ++changes.changed;
+    changes.other_class += best[0] != best[1] ? 1 : 0;
+    changes.largest.push_back(std::move(change));
+  }
+  std::stable_sort(
+      changes.largest.begin(), changes.largest.end(), [](const auto& a, const auto& b) {
+        return std::abs(a.value_after - a.value_before) > std::abs(b.value_after - b.value_before);
+      });
+  changes.largest.resize(std::min<std::size_t>(changes.largest.size(), count));
+  return changes;
 }
 
 analysis::GraphEdit edit_of(const data::BareGraph& graph, const std::vector<std::string>& remove,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "mpssm/analysis/advice.h"
 #include "mpssm/analysis/graph_edit.h"
 #include "mpssm/data/bare_graph.h"
 #include "mpssm/run/experiment.h"
@@ -35,6 +36,17 @@ data::BareGraph graph_of(const std::string& run_or_graph,
 /// is not there or one to add is.
 analysis::GraphEdit edit_of(const data::BareGraph& graph, const std::vector<std::string>& remove,
                             const std::vector<std::string>& add, double weight);
+
+/// Predictions of a trained run on its graph as it is and as edited: the network runs on both, so
+/// they are exact. Of a series, the first step ahead from the first window. The `count` largest
+/// changes are listed.
+analysis::PredictionChanges changed_predictions(const std::filesystem::path& run,
+                                                const std::filesystem::path& data_dir,
+                                                const analysis::GraphEdit& edit,
+                                                std::int64_t count = 10);
+
+/// Whether a path is a run folder.
+bool is_run(const std::filesystem::path& path);
 
 /// At most `count` nodes of the test part, evenly spread over it; of all nodes if there are no
 /// parts.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """mpssm advise as a user sees it: its numbers are those of mpssm sensitivity on the graph it speaks of."""
 
+import csv
 import json
 import tempfile
 import unittest
@@ -61,6 +62,27 @@ class Advise(unittest.TestCase):
     def test_of_a_run(self):
         self.mpssm("train", "board:6x6", "--out", "run", "--quiet", *program.TINY)
         self.assertIn("board:6x6", self.mpssm("advise", "run", "--rewire", "1", "--tau", "8"))
+
+    def test_what_if_predicts_what_the_run_predicts_on_the_other_graph(self):
+        nodes = "id,height,label\n" + "".join(f"{name},{k * 0.7:.1f},{'ab'[k % 2]}\n" for k, name in
+                                              enumerate(("ann", "bob", "cy", "dee", "eve", "fay", "gil")))
+        changed = [edge for edge in EDGES if edge != ("cy", "dee")] + [("ann", "eve")]
+        for folder, edges in (("own", EDGES), ("other", changed)):
+            (self.folder / folder).mkdir()
+            (self.folder / folder / "nodes.csv").write_text(nodes)
+            (self.folder / folder / "edges.csv").write_text(table(edges))
+        self.mpssm("train", "own", "--out", "run", "--quiet", "--set", "model.blocks=2", *program.TINY[:2])
+        answer = json.loads(self.mpssm("advise", "run", "--remove", "cy,dee", "--add", "ann,eve", "--json"))
+        found = answer["what_if"]["predictions"]
+        self.assertGreater(found["changed"], 2)
+        tables = [list(csv.DictReader(self.mpssm("predict", "run", *data).splitlines()))
+                  for data in ([], ["--data", "other"])]
+        before, after = ({row["id"]: row for row in rows} for rows in tables)
+        for change in found["largest"]:
+            name, column = change["node"], f"p({change['predicted']['before']})"
+            self.assertEqual(change["predicted"], {"before": before[name]["predicted"], "after": after[name]["predicted"]})
+            self.assertAlmostEqual(change["value"]["before"], float(before[name][column]), delta=2e-6)
+            self.assertAlmostEqual(change["value"]["after"], float(after[name][column]), delta=2e-6)
 
     def test_what_does_not_fit_is_one_line(self):
         (self.folder / "nobody.csv").write_text("src,dst\n")
