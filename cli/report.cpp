@@ -35,7 +35,7 @@ int write_report(const ReportOptions& options) {
   const std::filesystem::path out =
       !options.out.empty() ? std::filesystem::path(options.out)
                            : run::report_path(options.runs.size() == 1 ? options.runs[0] : "");
-  io::check_replaceable(out, report::page_start(), "a report of mpssm (.html)");
+  io::check_replaceable(out, {.bytes = report::page_start(), .kind = "a report of mpssm"});
   io::write_file(out, run::report_html(runs, options.data_dir));
   print(out.string());
   return 0;

@@ -192,7 +192,7 @@ int answer_about_graph(const SensitivityOptions& options) {
   }
   const analysis::GraphAnswer answer = analysis::answer(question, threads, follow);
   if (!options.html.empty()) {
-    io::check_replaceable(options.html, report::page_start(), "a page of mpssm (.html)");
+    io::check_replaceable(options.html, {.bytes = report::page_start(), .kind = "a page of mpssm"});
     io::write_file(options.html, report::to_html(graph, question.gso, answer));
     say("wrote " + options.html);
   }

@@ -13,7 +13,7 @@ namespace mpssm::task {
 /// LabelledRows with features, a label each (NaN: none) and a part: what a linear model is fitted
 /// to.
 struct LabelledRows {
-  torch::Tensor x;  ///< [n, F]
+  torch::Tensor x = {};  ///< [n, F]
   std::vector<float> truth = {};
   std::vector<data::Part> part = {};
   std::int64_t num_classes = 0;  ///< 0: values
