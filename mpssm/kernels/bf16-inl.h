@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // bfloat16 in vectors of 32-bit words, two numbers a word: the first in the lower half ("even"),
 // the second in the upper ("odd"). Included once for every instruction set.
+//
+// AVX-512 BF16 has instructions that round and multiply such words, which this Highway does not
+// know. MPSSM_HAS_BF16_DOT says whether they can be compiled; functions that hold them are marked
+// MPSSM_BF16_DOT; bf16::dot_is_there() says whether the CPU has them.
 #include <cstdint>
 #include <cstring>
 
@@ -15,10 +19,30 @@
 #define MPSSM_KERNELS_BF16_INL_H_
 #endif
 
+#undef MPSSM_BF16_DOT
+#undef MPSSM_HAS_BF16_DOT
+#if HWY_ARCH_X86_64 && (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL)
+#include <immintrin.h>
+#define MPSSM_BF16_DOT __attribute__((target("avx512bf16")))
+#define MPSSM_HAS_BF16_DOT 1
+#else
+#define MPSSM_BF16_DOT
+#define MPSSM_HAS_BF16_DOT 0
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace mpssm::kernels::HWY_NAMESPACE {
 namespace bf16 {
 namespace hn = hwy::HWY_NAMESPACE;
+
+#if MPSSM_HAS_BF16_DOT
+inline bool dot_is_there() {
+  static const bool there = __builtin_cpu_supports("avx512bf16") != 0;
+  return there;
+}
+#else
+inline bool dot_is_there() { return false; }
+#endif
 
 template <class D>
 using Words = hn::Vec<hn::RebindToUnsigned<D>>;

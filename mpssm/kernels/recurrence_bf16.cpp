@@ -13,19 +13,6 @@
 
 #include "mpssm/kernels/bf16-inl.h"
 
-// Rounding has instructions of its own on some CPUs (see matmul_bf16.cpp). Functions that may hold
-// them say so; which ones run is decided at run time.
-#undef MPSSM_BF16_TARGET
-#undef MPSSM_BF16_ROUNDS
-#if HWY_ARCH_X86_64 && (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL)
-#include <immintrin.h>
-#define MPSSM_BF16_TARGET __attribute__((target("avx512bf16")))
-#define MPSSM_BF16_ROUNDS 1
-#else
-#define MPSSM_BF16_TARGET
-#define MPSSM_BF16_ROUNDS 0
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace mpssm::kernels::HWY_NAMESPACE {
 namespace {
@@ -45,13 +32,13 @@ struct Row {
 
 /// Writes a row: `even` and `odd` numbers of each of its vectors.
 template <std::int64_t kLanes, bool kRounds>
-MPSSM_BF16_TARGET HWY_INLINE void store_row(const typename Row<kLanes>::V* even,
-                                            const typename Row<kLanes>::V* odd, Bf16* y) {
+MPSSM_BF16_DOT HWY_INLINE void store_row(const typename Row<kLanes>::V* even,
+                                         const typename Row<kLanes>::V* odd, Bf16* y) {
   using R = Row<kLanes>;
   const typename R::D d;
   for (int v = 0; v < R::kVectors; ++v) {
     Bf16* const to = y + 2 * v * R::kWidth;
-#if MPSSM_BF16_ROUNDS
+#if MPSSM_HAS_BF16_DOT
     if constexpr (kRounds && R::kWidth == 16) {
       // Even ones in the lower half, odd ones in the upper; then in turns.
       const __m512i turns =
@@ -68,10 +55,9 @@ MPSSM_BF16_TARGET HWY_INLINE void store_row(const typename Row<kLanes>::V* even,
 
 /// even[], odd[] = row `row` of A x.
 template <std::int64_t kLanes>
-MPSSM_BF16_TARGET HWY_INLINE void gather(const CsrView<float>& a, const Bf16* HWY_RESTRICT x,
-                                         std::int64_t row, std::int64_t last_entry,
-                                         typename Row<kLanes>::V* even,
-                                         typename Row<kLanes>::V* odd) {
+MPSSM_BF16_DOT HWY_INLINE void gather(const CsrView<float>& a, const Bf16* HWY_RESTRICT x,
+                                      std::int64_t row, std::int64_t last_entry,
+                                      typename Row<kLanes>::V* even, typename Row<kLanes>::V* odd) {
   using R = Row<kLanes>;
   const typename R::D d;
   for (int v = 0; v < R::kVectors; ++v) even[v] = odd[v] = hn::Zero(d);
@@ -90,7 +76,7 @@ MPSSM_BF16_TARGET HWY_INLINE void gather(const CsrView<float>& a, const Bf16* HW
 }
 
 template <std::int64_t kLanes, bool kScaled, bool kRounds>
-MPSSM_BF16_TARGET HWY_INLINE void step_rows(const Bf16SliceStep& p) {
+MPSSM_BF16_DOT HWY_INLINE void step_rows(const Bf16SliceStep& p) {
   using R = Row<kLanes>;
   const typename R::D d;
   const std::int64_t last_entry = p.a.row_ptr[p.a.num_rows] - 1;
@@ -121,9 +107,9 @@ MPSSM_BF16_TARGET HWY_INLINE void step_rows(const Bf16SliceStep& p) {
 
 /// total += factor * (re, im).
 template <class D>
-MPSSM_BF16_TARGET HWY_INLINE void add_product(D d, const float* factor_re, const float* factor_im,
-                                              hn::Vec<D> re, hn::Vec<D> im, hn::Vec<D>& total_re,
-                                              hn::Vec<D>& total_im) {
+MPSSM_BF16_DOT HWY_INLINE void add_product(D d, const float* factor_re, const float* factor_im,
+                                           hn::Vec<D> re, hn::Vec<D> im, hn::Vec<D>& total_re,
+                                           hn::Vec<D>& total_im) {
   const auto by_re = hn::LoadU(d, factor_re);
   const auto by_im = hn::LoadU(d, factor_im);
   total_re = hn::MulAdd(by_re, re, hn::NegMulAdd(by_im, im, total_re));
@@ -132,7 +118,7 @@ MPSSM_BF16_TARGET HWY_INLINE void add_product(D d, const float* factor_re, const
 
 /// kGrad: with the inner product with `other`.
 template <std::int64_t kLanes, bool kGrad, bool kRounds>
-MPSSM_BF16_TARGET HWY_INLINE void adjoint_rows(const Bf16SliceAdjointStep& p) {
+MPSSM_BF16_DOT HWY_INLINE void adjoint_rows(const Bf16SliceAdjointStep& p) {
   using R = Row<kLanes>;
   const typename R::D d;
   const std::int64_t rows = p.a_transposed.num_rows;
@@ -191,25 +177,25 @@ MPSSM_BF16_TARGET HWY_INLINE void adjoint_rows(const Bf16SliceAdjointStep& p) {
 }
 
 template <std::int64_t kLanes, bool kRounds>
-MPSSM_BF16_TARGET HWY_INLINE void step_lanes(const Bf16SliceStep& p) {
+MPSSM_BF16_DOT HWY_INLINE void step_lanes(const Bf16SliceStep& p) {
   if (p.sigma_re == nullptr) return step_rows<kLanes, false, kRounds>(p);
   step_rows<kLanes, true, kRounds>(p);
 }
 template <std::int64_t kLanes, bool kRounds>
-MPSSM_BF16_TARGET HWY_INLINE void adjoint_lanes(const Bf16SliceAdjointStep& p) {
+MPSSM_BF16_DOT HWY_INLINE void adjoint_lanes(const Bf16SliceAdjointStep& p) {
   if (p.other == nullptr) return adjoint_rows<kLanes, false, kRounds>(p);
   adjoint_rows<kLanes, true, kRounds>(p);
 }
 
 template <bool kRounds>
-MPSSM_BF16_TARGET void step(const Bf16SliceStep& p) {
+MPSSM_BF16_DOT void step(const Bf16SliceStep& p) {
   if (p.lanes == 8) return step_lanes<8, kRounds>(p);
   if (p.lanes == 16) return step_lanes<16, kRounds>(p);
   if (p.lanes == 32) return step_lanes<32, kRounds>(p);
   if (p.lanes == 64) step_lanes<64, kRounds>(p);
 }
 template <bool kRounds>
-MPSSM_BF16_TARGET void adjoint(const Bf16SliceAdjointStep& p) {
+MPSSM_BF16_DOT void adjoint(const Bf16SliceAdjointStep& p) {
   if (p.lanes == 8) return adjoint_lanes<8, kRounds>(p);
   if (p.lanes == 16) return adjoint_lanes<16, kRounds>(p);
   if (p.lanes == 32) return adjoint_lanes<32, kRounds>(p);
@@ -238,12 +224,12 @@ HWY_INLINE void pairs_plus(const float* HWY_RESTRICT re, const float* HWY_RESTRI
 
 }  // namespace
 
-void StepBf16(const Bf16SliceStep& p, bool has_instructions) {
-  if (MPSSM_BF16_ROUNDS && has_instructions) return step<true>(p);
+void StepBf16(const Bf16SliceStep& p) {
+  if (bf16::dot_is_there()) return step<true>(p);
   step<false>(p);
 }
-void AdjointBf16(const Bf16SliceAdjointStep& p, bool has_instructions) {
-  if (MPSSM_BF16_ROUNDS && has_instructions) return adjoint<true>(p);
+void AdjointBf16(const Bf16SliceAdjointStep& p) {
+  if (bf16::dot_is_there()) return adjoint<true>(p);
   adjoint<false>(p);
 }
 void PairsPlus(const float* re, const float* im, const float* add, std::int64_t count, float* to) {
@@ -260,11 +246,9 @@ HWY_EXPORT(StepBf16);
 HWY_EXPORT(AdjointBf16);
 HWY_EXPORT(PairsPlus);
 
-void slice_step(const Bf16SliceStep& step) noexcept {
-  HWY_DYNAMIC_DISPATCH(StepBf16)(step, has_bf16_instructions());
-}
+void slice_step(const Bf16SliceStep& step) noexcept { HWY_DYNAMIC_DISPATCH(StepBf16)(step); }
 void slice_adjoint_step(const Bf16SliceAdjointStep& step) noexcept {
-  HWY_DYNAMIC_DISPATCH(AdjointBf16)(step, has_bf16_instructions());
+  HWY_DYNAMIC_DISPATCH(AdjointBf16)(step);
 }
 
 void pack_slice(const float* source, std::int64_t stride, std::int64_t rows, std::int64_t width,
