@@ -8,8 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "mpssm/base/error.h"
+#include "mpssm/io/file.h"
 #include "mpssm/io/json_text.h"
 #include "mpssm/ops/runtime.h"
+#include "mpssm/report/run_summary.h"
 #include "mpssm/run/experiment.h"
 
 #include "cli/terminal.h"
@@ -17,6 +19,8 @@
 
 namespace mpssm::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Options {
   std::string run;
@@ -54,6 +58,11 @@ int run(const Options& options) {
   for (const auto& [name, value] : metrics) rows.push_back({name, fmt::format("{:.4f}", value)});
   print(experiment.dataset->name + ": " + experiment.dataset->protocol);
   print(table(rows));
+  const fs::path record = fs::path(options.run) / "record.json";
+  if (part_name == "test" && fs::exists(record)) {
+    print(report::references_of(
+        report::run_record_from_json(io::read_file(record), record.string())));
+  }
   if (options.json) {
     print(io::json_text(nlohmann::ordered_json{{"run", options.run},
                                                {"dataset", experiment.dataset->name},

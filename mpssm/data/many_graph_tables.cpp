@@ -48,6 +48,7 @@ class ManyGraphs {
 
   Dataset read() {
     const std::size_t graph_of_node = need_graph_column(nodes_);
+    graph_name_ = nodes_.header[graph_of_node];
     const auto ids = id_column_of(nodes_, graph_of_node);
     collect_graphs(graph_of_node);
     place_nodes(graph_of_node, ids);
@@ -156,9 +157,15 @@ class ManyGraphs {
       const std::int64_t a = node_at(row, src, graph_of_edge, rows_by_id);
       const std::int64_t b = node_at(row, dst, graph_of_edge, rows_by_id);
       if (graph_of_[a] != graph_of_[b]) {
-        fail(edges_, row, dst,
-             fmt::format("a node of graph '{}' as in '{}'",
-                         base::printable(data_.graph_ids[graph_of_[a]]), edges_.header[src]));
+        throw base::Error(
+            {.where = edges_.place(row, dst),
+             .expected =
+                 fmt::format("a node of graph '{}' as in '{}'",
+                             base::printable(data_.graph_ids[graph_of_[a]]), edges_.header[src]),
+             .got = fmt::format("'{}' of graph '{}'", base::printable(edges_.rows[row][dst]),
+                                base::printable(data_.graph_ids[graph_of_[b]])),
+             .hint = fmt::format("if '{}' is a feature of one graph, give the column another name",
+                                 graph_name_)});
       }
       const std::int64_t g = graph_of_[a];
       const std::int64_t first = data_.node_ptr[g];
@@ -450,6 +457,7 @@ class ManyGraphs {
   io::CsvTable edges_;
   std::optional<io::CsvTable> graphs_;
   std::size_t graph_ids_at_ = 0;  // in graphs_
+  std::string graph_name_;        // of the column that says it
   Dataset dataset_;
   GraphsData data_;
   NodeIndex index_{0};      // number of a graph by its id

@@ -12,12 +12,17 @@
 
 namespace mpssm::report {
 
+namespace {
+
+std::string number(const Metrics& metrics, const std::string& name) {
+  const auto found = metrics.find(name);
+  return found == metrics.end() ? std::string() : fmt::format("{:.4f}", found->second);
+}
+
+}  // namespace
+
 std::string summary_of(const RunRecord& record) {
   Rows rows = {{"", "val", "test"}};
-  const auto number = [](const Metrics& metrics, const std::string& name) {
-    const auto found = metrics.find(name);
-    return found == metrics.end() ? std::string() : fmt::format("{:.4f}", found->second);
-  };
   const Metrics& val = record.metrics.at("val");
   const Metrics& test = record.metrics.at("test");
   const auto add = [&](const std::string& name) {
@@ -27,11 +32,14 @@ std::string summary_of(const RunRecord& record) {
   for (const auto& [name, value] : test) {
     if (name != record.metric) add(name);
   }
-  std::string result = table(rows);
-  if (record.references.empty()) return result;
+  const std::string references = references_of(record);
+  return table(rows) + (references.empty() ? "" : "\n" + references);
+}
 
-  // Predictions that need no network, on the same test part.
-  rows = {{"test"}};
+std::string references_of(const RunRecord& record) {
+  if (record.references.empty()) return {};
+  const Metrics& test = record.metrics.at("test");
+  Rows rows = {{"test"}};
   std::vector<std::string> names = {record.metric};
   for (const char* name : {"mae_3", "mae_6", "mae_12", "accuracy", "balanced_accuracy", "f1",
                            "macro_f1", "rmse", "r2"}) {
@@ -46,7 +54,7 @@ std::string summary_of(const RunRecord& record) {
   };
   add_row("this model", test);
   for (const auto& reference : record.references) add_row(reference.name, reference.test);
-  return result + "\n" + table(rows);
+  return table(rows);
 }
 
 namespace {

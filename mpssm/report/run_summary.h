@@ -12,6 +12,9 @@ namespace mpssm::report {
 /// Its metrics as tables: the one that counts first, references below.
 std::string summary_of(const RunRecord& record);
 
+/// Below each other what the model and its references give on test; empty if there are none.
+std::string references_of(const RunRecord& record);
+
 /// Several runs: a line each, then mean and sample deviation of the test metric.
 std::string summary_of(std::span<const RunRecord> records);
 /// The same for programs, with the records in it.

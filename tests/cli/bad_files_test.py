@@ -286,6 +286,11 @@ class BadGraphTables(BadInput):
         self.refuse_graphs("nodes.csv:20: column 'id'", "each id once", "'0'", nodes=self.NODES + "a,0,1\n")
         self.refuse_graphs("graphs.csv:8", "'a' again", graphs=self.GRAPHS + "a,u\n")
 
+    def test_an_edge_between_graphs(self):
+        nodes = "graph,id,x\n" + "".join(f"{g},{g}{i},{i}\n" for g in "abcdef" for i in range(3))
+        self.refuse_graphs("edges.csv:2: column 'dst'", "graph 'a'", "'b1' of graph 'b'", "another name",
+                           nodes=nodes, edges="src,dst\na0,b1\n")
+
     def test_tables_that_do_not_say_which_graph(self):
         self.refuse_graphs("edges.csv", "a column 'graph'", "several graphs", edges="src,dst\n0,1\n")
         self.refuse_graphs("nodes.csv", "'graph'", nodes="id,x\n0,1\n")
