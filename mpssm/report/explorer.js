@@ -269,7 +269,7 @@ const explorer = (() => {
   const RAMP = ["#faf3e5", "#fece9a", "#ffa56b", "#fa7751", "#e54e58", "#c42e64", "#9a1d6b", "#6d1a65", "#411a50", "#1d162a"];
   const NONE = "#9aa0a8";
   // What is strong stands out: dark on light, light on dark.
-  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const dark = matchMedia("screen and (prefers-color-scheme: dark)");
   const zero = () => (dark.matches ? "#33414f" : "#c5ddf3");
   const CLASSES = ["#0b62a8", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7a5195"];
   function ramp(share) {

@@ -173,6 +173,9 @@ class InABrowser(Folder):
             papers.append(window.run("return getComputedStyle(document.body).backgroundColor"))
         self.assertEqual(dark.run("return matchMedia('(prefers-color-scheme: dark)').matches"), True)
         self.assertNotEqual(*papers)
+        dark.print_media()  # paper is white, whatever people prefer on a screen
+        self.assertEqual(dark.run("return getComputedStyle(document.body).backgroundColor"), papers[0])
+        self.assertEqual(dark.run(CONTRAST), [])
 
     def test_a_click_shows_the_numbers_of_mpssm_sensitivity(self):
         window = self.look()
