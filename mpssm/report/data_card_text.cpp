@@ -46,30 +46,13 @@ std::string classes_line(const DataCard& card) {
   return text;
 }
 
-std::string columns_table(const DataCard& card) {
-  Rows rows = {{"column", "type", "features", "missing", ""}};
-  const std::size_t shown_rows = std::min(card.columns.size(), kShownColumns);
-  for (std::size_t c = 0; c < shown_rows; ++c) {
-    const data::ColumnReport& column = card.columns[c];
-    rows.push_back({base::printable(column.name, 40), column.type,
-                    column.unused.empty() ? shown(column.features) : "-",
-                    column.missing == 0 ? "" : shown(column.missing),
-                    column.unused.empty() ? column.encoding : "not used: " + column.unused});
-  }
-  if (shown_rows < card.columns.size()) {
-    rows.push_back({fmt::format("... {} more", card.columns.size() - shown_rows)});
-  }
-  return table(rows);
-}
-
 }  // namespace
 
-std::string text_of(const DataCard& card) {
-  std::string text;
+std::vector<CardLine> lines_of(const DataCard& card) {
+  std::vector<CardLine> lines;
   const auto line = [&](const char* what, const std::string& value) {
-    if (!value.empty()) text += fmt::format("  {:<10}{}\n", what, value);
+    if (!value.empty()) lines.push_back({what, value});
   };
-  text += fmt::format("{}: {}\n", base::printable(card.name, 200), card.shape);
   line("source", card.source);
   line("graph", graph_line(card));
   std::string task = fmt::format("{}, measured by {}", card.task, card.metric);
@@ -95,8 +78,33 @@ std::string text_of(const DataCard& card) {
                    card.splits > 1 ? fmt::format(" (split {} of {})", card.split, card.splits)
                                    : std::string()));
   line("protocol", card.protocol);
-  if (!card.columns.empty()) text += columns_table(card);
-  return text;
+  return lines;
+}
+
+Rows column_rows(const DataCard& card) {
+  if (card.columns.empty()) return {};
+  Rows rows = {{"column", "type", "features", "missing", ""}};
+  const std::size_t shown_rows = std::min(card.columns.size(), kShownColumns);
+  for (std::size_t c = 0; c < shown_rows; ++c) {
+    const data::ColumnReport& column = card.columns[c];
+    rows.push_back({base::printable(column.name, 40), column.type,
+                    column.unused.empty() ? shown(column.features) : "-",
+                    column.missing == 0 ? "" : shown(column.missing),
+                    column.unused.empty() ? column.encoding : "not used: " + column.unused});
+  }
+  if (shown_rows < card.columns.size()) {
+    rows.push_back({fmt::format("... {} more", card.columns.size() - shown_rows)});
+  }
+  return rows;
+}
+
+std::string text_of(const DataCard& card) {
+  std::string text = fmt::format("{}: {}\n", base::printable(card.name, 200), card.shape);
+  for (const CardLine& line : lines_of(card)) {
+    text += fmt::format("  {:<10}{}\n", line.what, line.value);
+  }
+  const Rows rows = column_rows(card);
+  return rows.empty() ? text : text + table(rows);
 }
 
 std::string to_json(const DataCard& card, int indent) {

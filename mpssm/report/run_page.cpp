@@ -78,9 +78,13 @@ std::string result_html(const RunPage& run) {
 /// A data card, where a run has one, belongs here.
 std::string data_html(const RunPage& run) {
   Table table{.columns = {{""}, {""}}};
-  if (!run.record.protocol.empty()) table.rows.push_back({"protocol", run.record.protocol});
   for (const PageFact& fact : run.data) table.rows.push_back({fact.name, fact.value});
-  return page::table_html(table);
+  std::string html = page::table_html(table);
+  if (run.columns.empty()) return html;
+  Table columns{.caption = "What each column became"};
+  for (const std::string& title : run.columns.front()) columns.columns.push_back({title});
+  columns.rows.assign(run.columns.begin() + 1, run.columns.end());
+  return html + page::table_html(columns);
 }
 
 std::string settings_html(const RunPage& run) {

@@ -15,6 +15,7 @@
 #include "mpssm/report/forecast_errors.h"
 #include "mpssm/report/regression.h"
 #include "mpssm/report/run_record.h"
+#include "mpssm/report/text.h"
 
 namespace mpssm::report {
 
@@ -41,7 +42,8 @@ struct History {
 struct RunPage {
   RunRecord record = {};
   std::vector<std::string> about = {};     ///< paragraphs: what this is, for anybody
-  std::vector<PageFact> data = {};         ///< sizes, parts, files
+  std::vector<PageFact> data = {};         ///< what was understood of them, and their files
+  Rows columns = {};                       ///< of tables: what each became, below titles
   std::vector<PageSetting> settings = {};  ///< all of them
   History history = {};
   std::string picture = {};                    ///< SVG, or empty

@@ -16,6 +16,7 @@
 #include "mpssm/io/csv.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/model.h"
+#include "mpssm/report/data_card_text.h"
 #include "mpssm/run/board_file.h"
 #include "mpssm/run/run_folder.h"
 #include "mpssm/task/problem.h"
@@ -54,8 +55,6 @@ std::vector<report::PageSetting> settings_on_page(const train::Config& config) {
 
 // ---- what predictions.csv holds ----
 
-/// id, split, label, predicted, then a probability for each class.
-constexpr std::size_t kNodeColumns = 4;
 
 std::int32_t class_named(const std::vector<std::string>& names, std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
@@ -63,10 +62,13 @@ std::int32_t class_named(const std::vector<std::string>& names, std::string_view
 }
 
 /// Fills in the test part and the colours of the explorer.
-void read_node_classes(const fs::path& path, const std::vector<std::string>& class_names,
-                       RunPage& page, std::vector<report::NodeColour>& colours) {
+/// Rows begin with `ids` names: of the node, of the graph, or of both.
+void read_classes(const fs::path& path, std::size_t ids,
+                  const std::vector<std::string>& class_names, RunPage& page,
+                  std::vector<report::NodeColour>& colours) {
   const std::size_t classes = class_names.size();
   io::CsvReader reader(path);
+  if (reader.head().header.size() != ids + 3 + classes) return;  // no labels
   report::ClassTable table{.class_names = class_names};
   report::NodeColour predicted{.name = "prediction", .classes = class_names};
   report::NodeColour likely{.name = "probability of " + class_names.back()};
@@ -74,15 +76,16 @@ void read_node_classes(const fs::path& path, const std::vector<std::string>& cla
   report::NodeColour error{.name = "error: 1 - p(truth)"};
   while (reader.next()) {
     const auto cells = reader.cells();
-    const std::int32_t is = class_named(class_names, cells[2]);
-    const std::int32_t guess = class_named(class_names, cells[3]);
-    const auto p = [&](std::int32_t c) { return number_in(cells[kNodeColumns + c]); };
+    const std::int32_t is = class_named(class_names, cells[ids + 1]);
+    const std::int32_t guess = class_named(class_names, cells[ids + 2]);
+    const auto p = [&](std::int32_t c) { return number_in(cells[ids + 3 + c]); };
     predicted.value.push_back(guess);
     likely.value.push_back(p(static_cast<std::int32_t>(classes) - 1));
     truth.value.push_back(is < 0 ? kNotKnown : is);
     error.value.push_back(is < 0 ? kNotKnown : 1.0 - p(is));
-    if (cells[1] != "test" || is < 0) continue;
-    table.id.emplace_back(cells[0]);
+    if (cells[ids] != "test" || is < 0) continue;
+    table.id.push_back(ids == 2 ? fmt::format("{} node {}", cells[0], cells[1])
+                                : std::string(cells[0]));
     table.truth.push_back(is);
     table.predicted.push_back(guess);
     for (std::size_t c = 0; c < classes; ++c) {
@@ -175,60 +178,16 @@ void read_forecasts(const fs::path& path, const data::SeriesData& series,
 
 // ---- what the data are ----
 
-std::string part_sizes(const std::vector<data::Part>& parts) {
-  std::map<data::Part, std::int64_t> count;
-  for (const data::Part part : parts) ++count[part];
-  std::string text;
-  for (const auto& [part, size] : count) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", size, data::to_string(part));
-  }
-  return text;
-}
-
-std::string joined(const std::vector<std::string>& names, std::size_t most) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
-    text += (i > 0 ? ", " : "") + names[i];
-  }
-  return names.size() > most ? text + ", ..." : text;
-}
-
-std::vector<report::PageFact> facts_of(const Experiment& experiment) {
-  const data::Dataset& dataset = *experiment.dataset;
+std::vector<report::PageFact> facts_of(const data::DataCard& card, const data::Dataset& dataset) {
   std::vector<report::PageFact> facts;
-  const auto add = [&](const std::string& name, const std::string& value) {
-    facts.push_back({name, value});
-  };
-  if (const auto* nodes = std::get_if<data::NodeData>(&dataset.content)) {
-    add("graph",
-        fmt::format("{} nodes, {} edges{}{}", nodes->graph.num_nodes(), nodes->graph.num_edges(),
-                    nodes->graph.is_weighted() ? ", weighted" : "",
-                    nodes->graph.is_symmetric() ? "" : ", directed"));
-    add("features", fmt::format("{} numbers per node", nodes->features.columns));
-    if (!nodes->class_names.empty()) {
-      add("classes",
-          fmt::format("{}: {}", nodes->class_names.size(), joined(nodes->class_names, 30)));
-    }
-    const auto split = static_cast<std::size_t>(experiment.config.data.split);
-    if (split < nodes->splits.size()) add("nodes by part", part_sizes(nodes->splits[split]));
-  } else if (const auto* graphs = std::get_if<data::GraphsData>(&dataset.content)) {
-    add("graphs",
-        fmt::format("{} with {} nodes in all", graphs->num_graphs(), graphs->node_ptr.back()));
-    add("targets", joined(graphs->target_names, 30));
-    add("graphs by part", part_sizes(graphs->part));
-  } else if (const auto* series = std::get_if<data::SeriesData>(&dataset.content)) {
-    add("series", fmt::format("{} steps at {} nodes, {} edges", series->num_steps,
-                              series->num_nodes, series->graph.num_edges()));
-    add("windows", fmt::format("{} steps seen, {} predicted", series->lags, series->horizon));
-    const data::WindowSplit split = data::window_split(*series);
-    add("windows by part", fmt::format("{} train, {} val, {} test, in the order of time", split.val,
-                                       split.test - split.val, split.end - split.test));
+  for (const report::CardLine& line : report::lines_of(card)) {
+    facts.push_back({line.what, line.value});
   }
-  if (!dataset.source.empty()) add("source", dataset.source);
   for (const data::InputFile& file : dataset.files) {
-    add("file", fmt::format("{} (sha256 {}...)", file.path, file.sha256.substr(0, 12)));
+    facts.push_back(
+        {"file", fmt::format("{} (sha256 {}...)", file.path, file.sha256.substr(0, 12))});
   }
-  for (const std::string& note : dataset.notes) add("note", note);
+  for (const std::string& note : dataset.notes) facts.push_back({"note", note});
   return facts;
 }
 
@@ -305,20 +264,27 @@ RunPage page_of(const Experiment& experiment, const report::RunRecord& record,
   const torch::NoGradGuard no_grad;
   const data::Dataset& dataset = *experiment.dataset;
   const fs::path predictions = folder / "predictions.csv";
+  const data::DataCard card = data::make_card(dataset, experiment.config.data.split);
   RunPage page{.record = record,
-               .data = facts_of(experiment),
+               .data = facts_of(card, dataset),
+               .columns = report::column_rows(card),
                .settings = settings_on_page(experiment.config),
                .history = read_history(folder / "metrics.csv")};
   std::vector<report::NodeColour> colours;
   if (const auto* series = std::get_if<data::SeriesData>(&dataset.content)) {
     read_forecasts(predictions, *series, data::window_split(*series), page, colours);
   } else if (const auto* graphs = std::get_if<data::GraphsData>(&dataset.content)) {
-    read_graphs(predictions, *graphs, dataset.task, page);
+    if (data::is_of_classes(dataset.task)) {
+      read_classes(predictions, data::is_of_graphs(dataset.task) ? 1 : 2,
+                   experiment.pins.learned.class_names, page, colours);
+    } else {
+      read_graphs(predictions, *graphs, dataset.task, page);
+    }
     return page;
   } else if (dataset.task == data::Task::kNodeRegression) {
     read_node_numbers(predictions, page, colours);
   } else {
-    read_node_classes(predictions, experiment.pins.learned.class_names, page, colours);
+    read_classes(predictions, 1, experiment.pins.learned.class_names, page, colours);
   }
   if (is_board(dataset)) {
     page.about = about_board();

@@ -58,6 +58,11 @@ class OwnData(program.ProgramTest):
         self.succeed("evaluate", "run")
         return rows
 
+    def assert_on_page(self, *texts):
+        page = (self.folder / "run" / "report.html").read_text()
+        for text in texts:
+            self.assertIn(text, page)
+
     def columns(self):
         return {column["name"]: column for column in self.card["columns"]}
 
@@ -98,6 +103,7 @@ class OwnData(program.ProgramTest):
         self.assertEqual(self.card["unlabelled"], 40)
         self.assertGreater(self.card["homophily"]["share"], 2 * self.card["homophily"]["by_chance"])
         self.assertTrue(all(row["predicted"] in ("g0", "g1", "g2") for row in predictions))
+        self.assert_on_page("What each column became", "not used: ", '<h2 id="classes"')
         self.assertGreater(self.score(), self.reference(LINEAR)["accuracy"] + 0.1)
 
     def test_european_numbers(self):
@@ -151,6 +157,7 @@ class OwnData(program.ProgramTest):
         self.assertEqual((self.card["task"], self.card["graphs"]), ("graph_binary", 60))
         self.assertGreater(self.score("roc_auc"), self.reference(LINEAR)["roc_auc"] + 0.1)
         self.assertIn(predictions[0]["predicted"], ("ring", "star"))
+        self.assert_on_page('<h2 id="classes"', "60 graphs")
 
     def test_many_graphs_of_three_classes_and_new_ones(self):
         graphs = self.many_graphs(60, 3)
@@ -184,6 +191,7 @@ class OwnData(program.ProgramTest):
         self.put("own/edges.csv", edges)
         self.train("own")
         self.assertEqual((self.card["task"], self.card["graphs"]), ("node_binary", 30))
+        self.assert_on_page('<h2 id="classes"')
         self.assertGreater(self.score("roc_auc"), 0.95)
         self.assertGreater(self.score("roc_auc"), self.reference(LINEAR)["roc_auc"] + 0.05)
 

@@ -16,7 +16,6 @@
 namespace mpssm::report {
 namespace {
 
-
 /// Few different scores, so that there are ties.
 ClassTable random_table(std::size_t n, std::size_t classes, std::uint64_t seed) {
   base::Random random(seed);
