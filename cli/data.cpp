@@ -91,7 +91,11 @@ int info(const Options& options) {
 /// make, import and convert: whatever load() can read, written as one npz or as tables.
 int write(const Options& options) {
   const bool as_npz = fs::path(options.out).extension() == ".npz";
-  if (as_npz) io::check_replaceable(options.out, io::kNpzMark);
+  if (as_npz) {
+    io::check_replaceable(options.out, io::kNpzMark);
+  } else {
+    data::check_new_folder(options.out);
+  }
   const data::Dataset dataset = data::load(options.name, load_options(options));
   for (const std::string& note : dataset.notes) say("note: " + note);
   if (as_npz) {

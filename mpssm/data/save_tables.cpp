@@ -140,15 +140,26 @@ void write_tables(const fs::path& folder, const SeriesData& data) {
 
 }  // namespace
 
-void save_tables(const fs::path& folder, const Dataset& dataset) {
+void check_new_folder(const fs::path& folder) {
   std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw base::Error(shown(folder) + ": cannot make this folder: " + error.message());
+  if (!fs::exists(folder, error)) return;
+  if (!fs::is_directory(folder, error)) {
+    throw base::Error(
+        shown(folder) +
+        ": is there already and is no folder; choose another name, or remove it first");
+  }
   if (!fs::is_empty(folder, error)) {
     throw base::Error(
         shown(folder) +
         ": expected a new or an empty folder, got one with files in it; name another");
   }
+}
+
+void save_tables(const fs::path& folder, const Dataset& dataset) {
+  check_new_folder(folder);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw base::Error(shown(folder) + ": cannot make this folder: " + error.message());
   std::visit([&](const auto& content) { write_tables(folder, content); }, dataset.content);
 }
 

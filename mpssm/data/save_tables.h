@@ -8,6 +8,9 @@
 
 namespace mpssm::data {
 
+/// Throws base::Error unless `folder` can be made, or is there and empty.
+void check_new_folder(const std::filesystem::path& folder);
+
 /// Writes nodes.csv and edges.csv (graphs.csv, series.csv) into a folder that is new or empty. What
 /// tables do not hold is left out: all splits but the first, time of day, further features of a
 /// series. Features are those that a model sees; data.standardise=false reads them back as they
