@@ -207,21 +207,21 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
   // In units of `features`, from the peaks of whole processes rather than from counting tensors;
   // tests/cli/memory_test.py holds the result against measured peaks.
   constexpr double kInEvaluation = 4.0;
-  constexpr double kAtOnce = 4.0;        // of a backward pass, whatever the depth
-  constexpr double kKept = 4.8;          // by each block; forecasts need no more at once than that
-  constexpr double kKeptRounded = 2.4;   // the same in bfloat16
-  constexpr double kOfBatchNorm = 12.0;  // made of single operators, which keep more
-  constexpr double kRunsAgain = 4.0;     // beyond the rest, of blocks that run again
-  constexpr double kOfInput = 1.2;       // kept by each of these
+  constexpr double kAtOnce = 4.0;         // of a backward pass, whatever the depth
+  constexpr double kKept = 4.8;           // by each block; forecasts need no more at once than that
+  constexpr double kKeptRounded = 2.4;    // the same in bfloat16
+  constexpr double kSeriesRounded = 4.0;  // there a series keeps its states as floats
+  constexpr double kOfBatchNorm = 12.0;   // made of single operators, which keep more
+  constexpr double kRunsAgain = 4.0;      // beyond the rest, of blocks that run again
+  constexpr double kOfInput = 1.2;        // kept by each of these
   const double batch_norms = (options.norm == NormKind::kBatch ? 1.0 : 0.0) +
                              (options.state_norm == NormKind::kBatch ? 1.0 : 0.0);
   // Blocks that run again keep their input, and one of them at a time all the rest.
   const std::int64_t full_blocks = options.recompute ? 1 : options.num_blocks;
   double in_units = kInEvaluation;
   if (training) {
-    // A series keeps its states, as floats.
-    const bool rounded = options.precision == engine::Precision::kBf16 && !temporal;
-    const double kept = rounded ? kKeptRounded : kKept;
+    const bool rounded = options.precision == engine::Precision::kBf16;
+    const double kept = !rounded ? kKept : temporal ? kSeriesRounded : kKeptRounded;
     in_units = (kept + kOfBatchNorm * batch_norms) * static_cast<double>(full_blocks) +
                kOfInput * static_cast<double>(options.num_blocks - full_blocks) +
                (options.recompute ? kRunsAgain : 0.0) + (temporal ? 0.0 : kAtOnce);
