@@ -200,15 +200,15 @@ Job plain_job(Arguments arguments, const Output& output) {
 
 Entry ours(const Recurrence& job, Plan plan, Precision precision = Precision::kFloat32) {
   const std::string name = precision == Precision::kBf16 ? "mpssm bf16" : name_of(plan);
-  return {name, [=] {
-            return plain_job(make_arguments(job), [=](const auto& u, const auto& w) {
-              return mpssm::ops::recurrence_static(job.gso, u, {w}, job.hops + 1,
-                                                   {.plan = plan,
-                                                    .operator_calls = job.operator_calls,
-                                                    .precision = precision})
-                  .output;
-            });
-          }};
+  return {
+      name, [=] {
+        return plain_job(make_arguments(job), [=](const auto& u, const auto& w) {
+          return mpssm::ops::recurrence_static(
+                     job.gso, u, {w}, job.hops + 1,
+                     {.plan = plan, .operator_calls = job.operator_calls, .precision = precision})
+              .output;
+        });
+      }};
 }
 
 /// What a plan has to do in a call: hops, of training twice, and products with W or its powers, of

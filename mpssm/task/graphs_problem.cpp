@@ -158,7 +158,8 @@ class GraphsProblem final : public Problem {
         const std::int64_t rows = is_node_level() ? num_nodes(g) : 1;
         for (std::int64_t i = 0; i < rows; ++i, row += shown.size(1), ++sample) {
           append_known(text, g, i);
-          if (!classes.empty()) text.append(",").append(io::csv_cell(class_names_[classes[sample]]));
+          if (!classes.empty())
+            text.append(",").append(io::csv_cell(class_names_[classes[sample]]));
           append_numbers(text, row, shown.size(1));
           text += "\n";
         }

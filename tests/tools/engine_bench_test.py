@@ -99,6 +99,8 @@ class EngineBench(unittest.TestCase):
         for row in rows_of("*-2000-*"):
             if row["case"].startswith("spmm-"):
                 self.expect_share(row, gathered_bytes=4 * ENTRIES * 32)
+            elif row["case"].endswith("-bf16"):  # the roof is that of floats
+                self.assertNotIn("share_of_roof", row)
             else:
                 self.assertIn(row["case"], ("gemm-2000-c64", "gram-2000-c64"))
                 self.expect_share(row, flops=2 * NODES * 64 * 64)
