@@ -8,6 +8,7 @@ over all nodes, an empty label is one to be predicted.
 from __future__ import annotations
 
 import sys
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, List, Optional, Tuple
 
@@ -258,6 +259,9 @@ def known_labels(y: Any, num_nodes: int, mask: Optional[Any], minus_one_is_none:
     classes in numbers, -1."""
     labels = as_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
+        kind = getattr(sys.modules.get("sklearn.exceptions"), "DataConversionWarning", UserWarning)
+        warnings.warn("A column-vector y was passed when a 1d array was expected; its column is taken.",
+                      kind, stacklevel=3)
         labels = labels[:, 0]
     if labels.shape != (num_nodes,):
         raise ValueError(f"y: expected a label or nothing for each of {num_nodes} nodes, got "

@@ -149,7 +149,7 @@ class NodeClassifier(_NodeEstimator):
                              "continuous); NodeRegressor learns numbers")
         self.classes_, numbers = np.unique(labels[known], return_inverse=True)
         if len(self.classes_) < 2:
-            only = f"{self.classes_[0]!r} only" if len(self.classes_) else "none"
+            only = f"1 class, {self.classes_[0]}" if len(self.classes_) else "none"
             raise ValueError(f"y: expected at least two classes, got {only}"
                              + ("" if mask is not None else
                                 " (None, NaN and -1 say that a class is not known)"))
