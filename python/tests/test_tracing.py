@@ -138,6 +138,7 @@ def test_autocast_leaves_ours_in_float32():
                                      {"readout": "graph", "pooling": "sum_max_mean"},
                                      {"temporal": True, "readout": "forecast", "skip_steps": 2}])
 def test_every_kind_of_model_compiles_whole_and_exports(options):
+    torch.compiler.reset()  # other models have the same code: compiled anew for each, up to a limit
     model, x = model_and_input(**options)
     gso = ring()
     if options.get("temporal"):
@@ -179,17 +180,20 @@ def test_function_transforms():
 
 
 COPIES = 3
+# Made beforehand: inside vmap nothing is drawn, and no graph is read.
+GSO, DENSE, SIGMA = ring(), dense_w(4), diagonal_w(4)
+SCALE, SHIFT, NARROW = numbers(4), numbers(4, seed=1), numbers(4, 3)
+WIDE, BIAS, BACK = numbers(5, 4), numbers(5), numbers(4, 5)
 MAPPED = {
-    "spmm": lambda x: mpssm.spmm(ring(), x),
-    "recurrence, dense": lambda x: mpssm.recurrence(ring(), x, dense_w(4), steps=4),
-    "recurrence, diagonal": lambda x: mpssm.recurrence(ring(), x, diagonal_w(4), steps=4, outputs="all"),
-    "linear": lambda x: F.linear(x, numbers(5, 4), numbers(5)),
-    "layer_norm": lambda x: F.layer_norm(x, numbers(4), numbers(4, seed=1)),
+    "spmm": lambda x: mpssm.spmm(GSO, x),
+    "recurrence, dense": lambda x: mpssm.recurrence(GSO, x, DENSE, steps=4),
+    "recurrence, diagonal": lambda x: mpssm.recurrence(GSO, x, SIGMA, steps=4, outputs="all"),
+    "linear": lambda x: F.linear(x, WIDE, BIAS),
+    "layer_norm": lambda x: F.layer_norm(x, SCALE, SHIFT),
     "gelu": F.gelu,
-    "norm_linear": lambda x: F.norm_linear(x, numbers(4), numbers(4, seed=1), numbers(4, 3)),
-    "feed_forward": lambda x: F.feed_forward(x, numbers(5, 4), numbers(5), numbers(4, 5), numbers(4),
-                                             residual=x),
-    "pool": lambda x: F.pool(ring(), x, "sum_max_mean"),
+    "norm_linear": lambda x: F.norm_linear(x, SCALE, SHIFT, NARROW),
+    "feed_forward": lambda x: F.feed_forward(x, WIDE, BIAS, BACK, SCALE, residual=x),
+    "pool": lambda x: F.pool(GSO, x, "sum_max_mean"),
 }
 
 
