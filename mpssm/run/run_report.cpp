@@ -55,7 +55,6 @@ std::vector<report::PageSetting> settings_on_page(const train::Config& config) {
 
 // ---- what predictions.csv holds ----
 
-
 std::int32_t class_named(const std::vector<std::string>& names, std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
   return found == names.end() ? -1 : static_cast<std::int32_t>(found - names.begin());
