@@ -104,6 +104,7 @@ int train_one(const Options& options, const train::Config& config, const fs::pat
         "train.weight_decay may do better than more steps");
   }
   print(report::summary_of(*record));
+  say(fmt::format("report: {}", (folder / "report.html").string()));
   say(fmt::format("next: mpssm predict {}, mpssm evaluate {}", folder.string(), folder.string()));
   if (options.json) print(report::to_json(*record));
   return 0;

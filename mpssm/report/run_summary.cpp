@@ -19,6 +19,12 @@ std::string number(const Metrics& metrics, const std::string& name) {
   return found == metrics.end() ? std::string() : fmt::format("{:.4f}", found->second);
 }
 
+/// R2 of a single sample, say, is not.
+bool is_defined(const Metrics& metrics, const std::string& name) {
+  const auto found = metrics.find(name);
+  return found != metrics.end() && !std::isnan(found->second);
+}
+
 }  // namespace
 
 std::string summary_of(const RunRecord& record) {
@@ -30,7 +36,7 @@ std::string summary_of(const RunRecord& record) {
   };
   add(record.metric);
   for (const auto& [name, value] : test) {
-    if (name != record.metric) add(name);
+    if (name != record.metric && is_defined(test, name)) add(name);
   }
   const std::string references = references_of(record);
   return table(rows) + (references.empty() ? "" : "\n" + references);
@@ -44,7 +50,7 @@ std::string references_of(const RunRecord& record) {
   for (const char* name : {"mae_3", "mae_6", "mae_12", "accuracy", "balanced_accuracy", "f1",
                            "macro_f1", "rmse", "r2"}) {
     const bool is_told = record.references.front().test.contains(name) && name != record.metric;
-    if (test.contains(name) && is_told) names.emplace_back(name);
+    if (is_defined(test, name) && is_told) names.emplace_back(name);
   }
   rows[0].insert(rows[0].end(), names.begin(), names.end());
   const auto add_row = [&](const std::string& title, const Metrics& metrics) {

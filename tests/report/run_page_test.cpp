@@ -162,6 +162,14 @@ TEST(RunSummary, OfSeveralRunsHasMeanAndDeviation) {
   EXPECT_EQ(json["runs"][1]["run"], "runs/1");
 }
 
+TEST(RunSummary, LeavesOutWhatIsNotDefined) {
+  RunRecord record = small_run().record;
+  record.metrics["test"]["r2"] = std::nan("");
+  EXPECT_THAT(summary_of(record), Not(HasSubstr("r2")));
+  record.metrics["test"]["r2"] = 0.5;
+  EXPECT_THAT(summary_of(record), HasSubstr("r2"));
+}
+
 TEST(RunText, IsAPageForATerminal) {
   const std::string text = to_text(small_run());
   EXPECT_THAT(text, HasSubstr("model.blocks     8        4"));
