@@ -163,7 +163,7 @@ def _step(model: MPSSM, optimiser: torch.optim.Optimizer, loss: Callable[[MPSSM,
     number = float(value.detach())
     if not math.isfinite(number):
         raise _diverged("the loss", lr)
-    value.backward()  # type: ignore[no-untyped-call]
+    value.backward()
     optimiser.step()
     return number
 
