@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import zlib
 from pathlib import Path
 from typing import Any, Callable
 
@@ -15,7 +16,10 @@ _F64 = ctypes.c_double
 _POINTER = ctypes.c_void_p
 _TEXT = ctypes.c_char_p
 
-_library = ctypes.CDLL(str(Path(__file__).parent / "libmpssm_engine.so"))
+_file = Path(__file__).parent / "libmpssm_engine.so"
+_library = ctypes.CDLL(str(_file))
+# Tells this build from others, where something outlives the process (the compiler's cache).
+BUILD = f"{zlib.crc32(_file.read_bytes()):08x}"
 
 
 def _check(status: int) -> None:

@@ -68,11 +68,18 @@ WANT_INPUT, WANT_W, WANT_INITIAL = 1, 2, 4
 _READS_INPUT, _READS_INITIAL, _READS_OUTPUT = 1, 2, 4
 
 
+def of_this_build(plan: str) -> str:
+    """The plan as the operator takes it. What a plan saves is baked into compiled code, which torch
+    keeps on disk by the operator's arguments: another build of the engine must not meet it."""
+    return f"{plan}@{_engine.BUILD}"
+
+
 @functools.lru_cache(maxsize=4096)
 def _resolve(plan: str, is_double: bool, nodes: int, nonzeros: int, basis: int, batch: int,
              steps: int, channels: int, temporal: bool, diagonal: bool, all_outputs: bool,
              has_initial: bool, wanted: int) -> Tuple[int, int, int]:
     """Number of the plan, numbers that it saves, bits of what its backward pass reads."""
+    plan = plan.partition("@")[0]
     gso = _engine.pack_gso(is_double, nodes, nonzeros, 1, *[0] * 16, basis, *[0] * 5)
     call = _engine.pack_recurrence(0, batch, steps, channels, temporal, diagonal, all_outputs,
                                    has_initial, wanted, 0, *[0] * 9)

@@ -163,7 +163,7 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
                   | _recurrence.WANT_INITIAL * (initial is not None and initial.requires_grad))
     return _recurrence.recurrence(*gso.arrays(u.dtype), gso.order_arrays(u.dtype), basis, u, w, initial,
                                   u.shape[-3] if steps is None else steps, steps is None, diagonal,
-                                  outputs == "all", plan, wanted)[0]
+                                  outputs == "all", _recurrence.of_this_build(plan), wanted)[0]
 
 
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:

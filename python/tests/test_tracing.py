@@ -42,6 +42,19 @@ def test_compiles_whole(backend):
         assert torch.allclose(a, b, atol=1e-6)
 
 
+def test_compiled_code_is_that_of_this_build():
+    """torch finds compiled code of earlier processes by the operators' arguments."""
+    seen = []
+
+    def backend(graph, _):
+        seen.extend(arg for node in graph.graph.nodes for arg in node.args if isinstance(arg, str))
+        return graph.forward
+
+    gso, w = ring(), dense_w(4)
+    torch.compile(lambda u: mpssm.recurrence(gso, u, w, steps=4), backend=backend)(numbers(7, 4))
+    assert [arg for arg in seen if arg == f"auto@{mpssm._engine.BUILD}"]
+
+
 def test_compiles_with_a_diagonal_w_and_dropout():
     gso = ring()
 
