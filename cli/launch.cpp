@@ -5,16 +5,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <iostream>
+#include <unistd.h>
 
 #include "mpssm/version.h"
 
 namespace {
 
-/// By default a thread that waits for the others spins for milliseconds. On a machine that others
-/// use too, it takes away the core that the others need to get done: training was 25 times slower
-/// beside two busy processes. After this many turns the thread sleeps: fewer cost speed on a
-/// quiet machine, more cost it on a busy one (1,000 to 10,000 were tried).
-constexpr const char* kSpinCount = "4000";
+/// By default a thread of OpenMP that waits spins for milliseconds. On a machine that others use
+/// too, it takes away the core that the others need to get done: training was 25 times slower
+/// beside two busy processes. Ours wait otherwise (engine::ThreadPool), so torch's may sleep soon.
+constexpr const char* kSpinCount = "1000";
 
 void wait_politely() {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
@@ -36,5 +37,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "mpssm: cannot load the program: %s\n", dlerror());
     return 1;
   }
-  return reinterpret_cast<int (*)(int, char**)>(entry)(argc, argv);
+  const int code = reinterpret_cast<int (*)(int, char**)>(entry)(argc, argv);
+  // Libtorch takes a tenth of a second to free what the system frees at once.
+  std::cout.flush();
+  std::fflush(nullptr);
+  _exit(code);
 }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
-// A small pool for programs that have no threads of their own to give: workers sleep between calls.
+// A pool for programs that own their process, with good manners on a machine that others use too.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "mpssm/engine/executor.h"
+#include "mpssm/engine/patience.h"
 
 namespace mpssm::engine {
 
-/// One call at a time: a second one, from another thread or from inside a worker, runs on its own
-/// thread alone.
+/// Threads that join a call if they come in time: the caller never waits for one that has not
+/// begun, only for those at work. One call at a time: a second one, from another thread or from
+/// inside a worker, runs on its own thread alone.
 class ThreadPool final : public Executor {
  public:
   /// `workers` threads, the calling one among them; at least one.
@@ -28,24 +29,32 @@ class ThreadPool final : public Executor {
   void run(const std::function<void(std::int64_t)>& worker) const override;
 
  private:
-  /// What the threads share, all under `mutex`.
-  struct State {
-    std::mutex mutex;
-    std::condition_variable wake;
-    std::condition_variable done;
-    const std::function<void(std::int64_t)>* job = nullptr;
-    std::int64_t round = 0;    // counts jobs, so that a thread takes part in each once
-    std::int64_t running = 0;  // threads that have not finished the job
-    bool busy = false;
-    bool stopping = false;
-    std::exception_ptr error;
+  /// All that the threads must agree on at once, in one number.
+  struct Gate {
+    std::uint32_t round = 0;   // counts calls
+    std::uint16_t seats = 0;   // still free in this call
+    std::uint16_t inside = 0;  // threads at work
   };
-  void serve(std::int64_t index) const;
-  /// False if the threads are taken.
-  bool start(const std::function<void(std::int64_t)>& worker) const;
+  static std::uint64_t pack(Gate gate);
+  static Gate unpack(std::uint64_t packed);
+
+  void serve() const;
+  /// Takes a seat in the call at hand, if one is free, and works. The round it came to.
+  std::uint32_t join() const;
+  /// Lets no more threads in, and returns when those inside have left.
+  void close() const;
 
   std::int64_t workers_;
-  mutable State state_;
+  mutable std::atomic<std::uint64_t> gate_{0};
+  mutable std::atomic<bool> taken_{false};
+  mutable std::atomic<bool> stopping_{false};
+  // Of the call at hand; written by the caller while nobody is inside.
+  mutable const std::function<void(std::int64_t)>* job_ = nullptr;
+  mutable std::atomic_flag failed_ = ATOMIC_FLAG_INIT;
+  mutable std::exception_ptr error_;
+  mutable Patience callers_patience_;
+  mutable SleepingPlace workers_beds_;
+  mutable SleepingPlace callers_bed_;
   std::vector<std::thread> threads_;
 };
 

@@ -8,6 +8,7 @@
 #include <exception>
 #include <fmt/core.h>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <omp.h>
 #include <stdexcept>
@@ -19,6 +20,7 @@
 #include <torch/version.h>
 
 #include "mpssm/base/machine.h"
+#include "mpssm/engine/thread_pool.h"
 #include "mpssm/kernels/simd.h"
 
 namespace mpssm::ops {
@@ -26,6 +28,7 @@ namespace {
 
 std::atomic<std::int64_t> g_threads_set{0};             // by set_num_threads(); 0: not
 std::atomic<std::int64_t> g_threads_of_environment{0};  // MPSSM_NUM_THREADS; 0: none
+std::unique_ptr<engine::ThreadPool> g_pool;             // of a program; null: a guest
 // Debian's libtorch 1.13 starts with one thread unasked.
 const std::int64_t g_torch_threads_at_start = TORCH_VERSION_MAJOR < 2 ? at::get_num_threads() : 0;
 
@@ -82,12 +85,17 @@ void set_process_threads(std::int64_t num_threads) {
   if (threads == 0) threads = g_threads_of_environment;
   if (threads == 0) threads = openmp_was_told() ? at::get_num_threads() : base::usable_cores();
   g_threads_set = threads;
+  if (g_pool == nullptr || g_pool->workers() != threads) {
+    g_pool.reset();
+    g_pool = std::make_unique<engine::ThreadPool>(threads);
+  }
   at::set_num_threads(static_cast<int>(threads));
 }
 
 void Threads::run(const std::function<void(std::int64_t)>& worker) const {
-  // Always the same number, needed or not: libgomp ends and starts threads when it changes.
   if (workers_ == 1 || omp_in_parallel() != 0 || at::in_parallel_region()) return worker(0);
+  if (g_pool != nullptr && g_pool->workers() == workers_) return g_pool->run(worker);
+  // Always the same number, needed or not: libgomp ends and starts threads when it changes.
   const auto threads = static_cast<int>(workers_);
   std::exception_ptr error;
   std::atomic_flag failed = ATOMIC_FLAG_INIT;

@@ -19,8 +19,10 @@ void set_num_threads(std::int64_t num_threads);
 /// nothing and starts with one thread (Debian's 1.13), base::usable_cores().
 std::int64_t num_threads();
 
-/// For programs, which own their process: sets our threads and torch's. 0 means MPSSM_NUM_THREADS,
-/// else OMP_NUM_THREADS, else base::usable_cores(). Throws like set_num_threads().
+/// For programs, which own their process: sets our threads and torch's, and gives ours a pool that
+/// waits politely (engine::ThreadPool) where a guest takes OpenMP's. 0 means MPSSM_NUM_THREADS,
+/// else OMP_NUM_THREADS, else base::usable_cores(). Throws like set_num_threads(). Not while an
+/// operator runs.
 void set_process_threads(std::int64_t num_threads);
 
 /// num_threads() threads of this process for one call of the engine, the calling one among them;
