@@ -95,6 +95,13 @@ void for_each_block(const graph::Gso& gso, const engine::Executor& executor,
   executor.run(worker);
 }
 
+/// Of what each node keeps of itself in the limit: q_ij is the product of two of them.
+std::vector<double> roots(const DeepLimit& limit, std::int64_t num_nodes) {
+  std::vector<double> root(static_cast<std::size_t>(num_nodes));
+  for (std::int64_t i = 0; i < num_nodes; ++i) root[i] = std::sqrt(limit.limit(i, i));
+  return root;
+}
+
 /// Ties go to the lower numbers, so that threads do not matter.
 auto key(const PairValue& pair) { return std::tuple(pair.value, pair.source, pair.target); }
 bool is_less(const PairValue& a, const PairValue& b) { return key(a) < key(b); }
@@ -232,8 +239,7 @@ std::optional<Depth> depth_of_all_pairs(const graph::Gso& gso, const DeepLimit& 
                                         const BlockProgress& progress) {
   // (S^tau)_ij >= share q_ij, with the root of D_i taken out of q_ij once.
   const std::int64_t n = gso.num_nodes();
-  std::vector<double> root(static_cast<std::size_t>(n));
-  for (std::int64_t i = 0; i < n; ++i) root[i] = std::sqrt(limit.limit(i, i));
+  const std::vector<double> root = roots(limit, n);
   const std::vector<std::int32_t>& component = limit.components().of_node;
 
   // The first target, from `from` on, that a column still holds too little for; n if there is none.
@@ -282,8 +288,7 @@ std::vector<double> reached_shares(const graph::Gso& gso, const DeepLimit& limit
                                    std::int64_t max_tau, const engine::Executor& executor,
                                    const BlockProgress& progress) {
   const std::int64_t n = gso.num_nodes();
-  std::vector<double> root(static_cast<std::size_t>(n));
-  for (std::int64_t i = 0; i < n; ++i) root[i] = std::sqrt(limit.limit(i, i));
+  const std::vector<double> root = roots(limit, n);
   const std::vector<std::int32_t>& component = limit.components().of_node;
   std::vector<std::int64_t> component_size(static_cast<std::size_t>(limit.components().count), 0);
   for (const std::int32_t c : component) ++component_size[c];

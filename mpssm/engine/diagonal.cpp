@@ -251,17 +251,8 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
             [&](std::int64_t task, std::int64_t worker) {
               slice_backward(call, kept, grad, out, buffers, op, task, worker);
             });
-  if (out.w_state == nullptr) return;
-  // Tasks are added up in a fixed order: the same bits for any number of threads.
-  for (std::int64_t c = 0; c < shape.channels / 2; ++c) {
-    double re = 0.0;
-    double im = 0.0;
-    for (std::int64_t b = 0; b < shape.batch; ++b) {
-      re += buffers.grad_re[b * slicing.half() + c];
-      im += buffers.grad_im[b * slicing.half() + c];
-    }
-    out.w_state[2 * c] = static_cast<T>(re);
-    out.w_state[2 * c + 1] = static_cast<T>(im);
+  if (out.w_state != nullptr) {
+    gather_sigma(buffers.grad_re, buffers.grad_im, shape, slicing, out.w_state);
   }
 }
 

@@ -292,17 +292,8 @@ void run_backward_bf16(const RecurrenceCall& call, const RecurrenceKept<float>& 
                               grad + place.begin, out.input + place.begin, shape.channels,
                               op.place);
       });
-  if (!wants_sigma) return;
-  // Tasks are added up in a fixed order: the same bits for any number of threads.
-  for (std::int64_t c = 0; c < shape.channels / 2; ++c) {
-    double re = 0.0;
-    double im = 0.0;
-    for (std::int64_t b = 0; b < shape.batch; ++b) {
-      re += buffers.grad_re[b * slicing.half() + c];
-      im += buffers.grad_im[b * slicing.half() + c];
-    }
-    out.w_state[2 * c] = static_cast<float>(re);
-    out.w_state[2 * c + 1] = static_cast<float>(im);
+  if (wants_sigma) {
+    gather_sigma(buffers.grad_re, buffers.grad_im, shape, slicing, out.w_state);
   }
 }
 

@@ -48,6 +48,23 @@ void spread_sigma(const T* sigma, std::int64_t channels, const Slicing& slicing,
   }
 }
 
+/// The gradient of sigma from those of the tasks, [batch][half()] each: added up in a fixed order,
+/// for the same bits with any number of threads.
+template <typename T>
+void gather_sigma(const double* re, const double* im, const RecurrenceShape& shape,
+                  const Slicing& slicing, T* sigma) {
+  for (std::int64_t c = 0; c < shape.channels / 2; ++c) {
+    double sum_re = 0.0;
+    double sum_im = 0.0;
+    for (std::int64_t b = 0; b < shape.batch; ++b) {
+      sum_re += re[b * slicing.half() + c];
+      sum_im += im[b * slicing.half() + c];
+    }
+    sigma[2 * c] = static_cast<T>(sum_re);
+    sigma[2 * c + 1] = static_cast<T>(sum_im);
+  }
+}
+
 inline std::int64_t slice_work(const RecurrenceShape& shape) {
   return shape.batch * shape.num_steps * shape.channels *
          (shape.gso.num_nonzeros() + shape.num_nodes());
