@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "mpssm/graph/generators.h"
+#include "mpssm/graph/gso_gradient.h"
 
 #include "tests/graph/dense.h"
 
@@ -338,6 +339,60 @@ TEST(Gso, RefusesBadRowsByName) {
                "row 0: expected columns that ascend, got 1 after 1");
   expect_error({0, 1, 1}, {1}, {1.0}, {0, 1, 2}, "row 0: column 1 out of range [0, 1)");
   expect_error({0, 0, 0}, {}, {}, {0, 1}, "expected graph_ptr to end with 2, got 1");
+}
+
+/// The graph with the weight of one of its entries changed; the other way keeps its own.
+Graph with_weight(const Graph& graph, std::int64_t entry, double weight) {
+  EdgeList edges{.num_nodes = graph.num_nodes()};
+  for (std::int64_t i = 0; i < graph.num_nodes(); ++i) {
+    for (std::int64_t e = graph.row_ptr()[i]; e < graph.row_ptr()[i + 1]; ++e) {
+      edges.src.push_back(graph.col()[e]);
+      edges.dst.push_back(i);
+      edges.weight.push_back(e == entry ? weight : graph.weight()[e]);
+    }
+  }
+  return Graph::from_edges(edges, Direction::kDirected);
+}
+
+TEST(GsoGradient, OfEveryWeightIsTheCentralDifferenceOfTheOperator) {
+  for (const Graph& graph : {directed_graph(4), weighted_graph(5), make_clique_chain(2, 4)}) {
+    for (const GsoKind kind : kGraphKinds) {
+      const Gso gso = make_gso(graph, {.kind = kind});
+      const std::vector<double> direction = testing::random_vector(gso.num_nonzeros(), 3);
+      const auto value = [&](const Graph& changed) {
+        const Gso now = make_gso(changed, {.kind = kind});
+        EXPECT_EQ(now.num_nonzeros(), gso.num_nonzeros());
+        double sum = 0.0;
+        for (std::size_t e = 0; e < direction.size(); ++e) {
+          sum += direction[e] * now.values<double>()[e];
+        }
+        return sum;
+      };
+      const std::vector<double> gradient = weight_gradient(graph, gso, direction);
+      ASSERT_EQ(std::ssize(gradient), graph.num_entries());
+      constexpr double kStep = 1e-6;
+      for (std::int64_t e = 0; e < graph.num_entries(); ++e) {
+        const double weight = graph.weight()[e];
+        const double numeric = (value(with_weight(graph, e, weight + kStep)) -
+                                value(with_weight(graph, e, weight - kStep))) /
+                               (2 * kStep);
+        EXPECT_NEAR(gradient[e], numeric, 1e-8) << to_string(kind) << " entry " << e;
+      }
+    }
+  }
+}
+
+TEST(GsoGradient, SaysWhatDoesNotFit) {
+  const Graph graph = make_path(3);
+  const Gso gso = make_gso(graph);
+  const std::vector<double> too_few(2);
+  EXPECT_THAT([&] { weight_gradient(graph, gso, too_few); },
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("weight_gradient: expected 7 numbers and 3 nodes, got 2 and 3")));
+  const std::vector<double> values(7, 1.0);
+  EXPECT_THAT([&] { weight_gradient(graph, gso.with_values(values), values); },
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("weight_gradient: a custom operator has no recipe")));
 }
 
 TEST(Gso, BorrowedMemoryIsReadInPlace) {
