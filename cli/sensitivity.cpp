@@ -137,29 +137,6 @@ data::BareGraph read_graph(const SensitivityOptions& options) {
   return data::load_or_make_graph(options.what, load, seed);
 }
 
-void check_graph(const SensitivityOptions& options, const analysis::GraphQuestion& question,
-                 const std::string& graph) {
-  const analysis::GraphWishes& wishes = question.wishes;
-  const std::int64_t nodes = question.graph.num_nodes();
-  const bool has_limit = question.limit != nullptr;
-  const std::string no_limit = "no limit: " + question.why_no_limit;
-  refuse_if(!has_limit && wishes.depth, "--depth: there is " + no_limit);
-  if (!has_limit && (wishes.lambda_star || wishes.bounds)) say("note: " + no_limit);
-  refuse_if(wishes.map && nodes > analysis::kMaxDensePower,
-            fmt::format("--picture map: expected at most {} nodes, got {}; take --picture curve, "
-                        "or give --source",
-                        shown(analysis::kMaxDensePower), shown(nodes)));
-  refuse_if(wishes.of_node && question.is_whole(),
-            "--picture graph: expected --source or --target, got neither");
-  refuse_if(!question.is_pair() && !question.is_whole() && (wishes.depth || wishes.bounds),
-            "--depth and --bounds: expected --source and --target, or neither, got one of them");
-  refuse_if(
-      question.steps_of_all_pairs() && nodes > analysis::kMaxAllPairs,
-      fmt::format("{}: {} nodes have too many pairs (up to {} nodes); give --source or --target",
-                  graph, shown(nodes), shown(analysis::kMaxAllPairs)));
-  refuse_if(!has_limit && options.by == "share", "--by share: there is " + no_limit);
-}
-
 int answer_about_graph(const SensitivityOptions& options) {
   std::vector<std::int64_t> taus = read_taus(options);
   refuse_if(!std::isfinite(options.wishes.w), "--w: expected a finite number");
@@ -181,7 +158,10 @@ int answer_about_graph(const SensitivityOptions& options) {
   wishes.of_node = draws && picture == PictureKind::kGraph;
   wishes.order = options.by == "share" ? analysis::Order::kShare : analysis::Order::kValue;
   question.extremes = nodes <= analysis::kMaxAllPairs || wishes.worst > 0 || wishes.depth || draws;
-  check_graph(options, question, graph.name);
+  analysis::check(question, graph.name);
+  if (!question.limit && (wishes.lambda_star || wishes.bounds)) {
+    say("note: no limit: " + question.why_no_limit);
+  }
   const ops::Threads threads;
   for (const std::string& note : report::cost_notes(nodes, question.steps_of_all_pairs(),
                                                     analysis::all_pairs_bytes(nodes, threads))) {

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "mpssm/analysis/normalised_graph.h"
 #include "mpssm/analysis/walk.h"
+#include "mpssm/base/error.h"
 #include "mpssm/graph/distances.h"
 #include "mpssm/graph/spectrum.h"
 
@@ -248,6 +250,30 @@ std::optional<std::pair<std::int64_t, std::int64_t>> usual_pair(std::string_view
   while (first > 0 && row_ptr[first] - row_ptr[first - 1] == 2) --first;
   if (first == last) return {};
   return std::pair(first, last);
+}
+
+void check(const GraphQuestion& question, const std::string& name) {
+  const GraphWishes& wishes = question.wishes;
+  const std::int64_t nodes = question.graph.num_nodes();
+  const bool has_limit = question.limit != nullptr;
+  const auto refuse_if = [](bool is_wrong, const std::string& why) {
+    if (is_wrong) throw base::Error(why);
+  };
+  const std::string no_limit = "there is no limit: " + question.why_no_limit;
+  refuse_if(!has_limit && wishes.depth, "--depth: " + no_limit);
+  refuse_if(wishes.map && nodes > kMaxDensePower,
+            fmt::format("--picture map: expected at most {} nodes, got {}; take --picture curve, "
+                        "or give --source",
+                        kMaxDensePower, nodes));
+  refuse_if(wishes.of_node && question.is_whole(),
+            "--picture graph: expected --source or --target, got neither");
+  refuse_if(!question.is_pair() && !question.is_whole() && (wishes.depth || wishes.bounds),
+            "--depth and --bounds: expected --source and --target, or neither, got one of them");
+  refuse_if(
+      question.steps_of_all_pairs() && nodes > kMaxAllPairs,
+      fmt::format("{}: {} nodes have too many pairs (up to {} nodes); give --source or --target",
+                  name, nodes, kMaxAllPairs));
+  refuse_if(!has_limit && wishes.order == Order::kShare, "--by share: " + no_limit);
 }
 
 GraphAnswer answer(const GraphQuestion& question, const engine::Executor& executor,

@@ -70,6 +70,10 @@ std::optional<std::pair<std::int64_t, std::int64_t>> usual_pair(std::string_view
 /// Called with its name when a stage of the work begins; what it returns is told the share done.
 using Stages = std::function<BlockProgress(const std::string& stage)>;
 
+/// Throws base::Error, beginning with the option of the program that asks for it, if the graph,
+/// called `name`, does not allow for the question.
+void check(const GraphQuestion& question, const std::string& name);
+
 GraphAnswer answer(const GraphQuestion& question, const engine::Executor& executor,
                    const Stages& stages = {});
 
