@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <fmt/core.h>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -102,9 +103,37 @@ WhatIfAnswer what_if(const graph::Graph& graph, graph::GsoKind kind, const Graph
   return answer;
 }
 
+std::vector<NodeShare> largest_shares(const std::vector<double>& of_node,
+                                      const std::vector<std::int32_t>& hops, std::int64_t count) {
+  std::vector<std::int64_t> order(of_node.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return std::abs(of_node[a]) > std::abs(of_node[b]);
+  });
+  std::vector<NodeShare> shares;
+  for (const std::int64_t node : order) {
+    if (std::ssize(shares) == count || of_node[node] == 0.0) break;
+    shares.push_back({node, hops[node], of_node[node]});
+  }
+  return shares;
+}
+
+GraphEdit advised_edit(const Advice& advice, double weight) {
+  GraphEdit edit = advice.what_if ? advice.what_if->edit : GraphEdit();
+  edit.weight = weight;
+  for (const RewireRound& round : advice.rounds) edit.add.emplace_back(round.u, round.v);
+  if (advice.rounds.empty() && advice.rewire && !advice.rewire->edges.empty()) {
+    edit.add.emplace_back(advice.rewire->edges[0].u, advice.rewire->edges[0].v);
+  }
+  if (advice.edges) {
+    for (const EdgeEffect& edge : advice.edges->harmful) edit.remove.emplace_back(edge.u, edge.v);
+  }
+  return edit;
+}
+
 Advice advise(const AdviceQuestion& question, const engine::Executor& executor,
               const Stages& stages) {
-  const bool asks_rewire = question.rewire > 0;
+  const bool asks_rewire = question.rewire > 0 || question.rounds > 0 || question.spare > 0;
   const bool asks_worst = asks_rewire && question.source < 0 && question.target < 0;
   if (asks_rewire && (question.source < 0) != (question.target < 0)) {
     throw base::Error("rewire: expected a source and a target, or neither, got one of them");
@@ -125,15 +154,21 @@ Advice advise(const AdviceQuestion& question, const engine::Executor& executor,
     advice.depth =
         advise_depth(question.graph, *question.depth, question.max_tau, executor, stage("depth"));
   }
-  if (asks_rewire) {
-    advice.rewire = answer({.graph = question.graph,
-                            .tau = question.tau,
-                            .source = question.source,
-                            .target = question.target,
-                            .order = question.order,
-                            .count = question.rewire,
-                            .weight = question.edit.weight},
-                           executor, stage("edges"));
+  RewireQuestion about_edges{.graph = question.graph,
+                             .tau = question.tau,
+                             .source = question.source,
+                             .target = question.target,
+                             .order = question.order,
+                             .count = question.rewire,
+                             .weight = question.edit.weight};
+  if (question.rewire > 0) advice.rewire = answer(about_edges, executor, stage("edges"));
+  if (question.rounds > 0) {
+    advice.rounds = rewire_in_rounds(about_edges, question.rounds, executor, stage("rounds"));
+    advice.rounds_tau = question.tau;
+  }
+  if (question.spare > 0) {
+    about_edges.count = question.spare;
+    advice.spare = answer_removal(about_edges, executor, stage("spare edges"));
   }
   if (!question.edit.empty()) {
     advice.what_if = what_if(question.graph, graph::GsoKind::kSymNormalized, question.edit,

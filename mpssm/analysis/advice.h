@@ -11,6 +11,8 @@
 #include "mpssm/analysis/all_pairs.h"
 #include "mpssm/analysis/graph_edit.h"
 #include "mpssm/analysis/graph_question.h"
+#include "mpssm/analysis/model_advice.h"
+#include "mpssm/analysis/removal.h"
 #include "mpssm/analysis/rewire.h"
 #include "mpssm/engine/executor.h"
 #include "mpssm/graph/graph.h"
@@ -29,7 +31,7 @@ struct DepthAdvice {
   std::vector<DepthStep> steps = {};  ///< by rising share of pairs; the last is all of them
   // What that many hops cost here, measured: one pass of the recurrence, forward.
   std::int64_t channels = 64;
-  double seconds_per_hop = 0.0;
+  double seconds_per_hop = 0.0;  ///< 0: not measured
 };
 
 /// Throws std::invalid_argument if no limit is known for the graph (see why_no_deep_limit).
@@ -88,6 +90,8 @@ struct AdviceQuestion {
   std::optional<double> depth = {};  ///< share of the limit
   std::int64_t max_tau = 10'000;
   std::int64_t rewire = 0;  ///< so many edges
+  std::int64_t rounds = 0;  ///< so many edges, one after the other
+  std::int64_t spare = 0;   ///< so many edges that a pair misses least
   Order order = Order::kValue;
   GraphEdit edit = {};  ///< what if; its weight is that of advised edges, too
   std::int64_t tau = 50;
@@ -98,8 +102,20 @@ struct AdviceQuestion {
 struct Advice {
   std::optional<DepthAdvice> depth = {};
   std::optional<RewireAnswer> rewire = {};
+  std::vector<RewireRound> rounds = {};
+  std::int64_t rounds_tau = 0;
+  std::optional<RemovalAnswer> spare = {};
   std::optional<WhatIfAnswer> what_if = {};
+  // Of a trained network; left to the caller.
+  std::optional<EdgesAnswer> edges = {};
+  std::optional<Attribution> attribution = {};
+  std::optional<Robustness> robustness = {};
 };
+
+/// What the advice comes to, for a graph to train on: edges of the rounds (or the best one, if
+/// there were none) and those of the question are put in; harmful ones and those of the question
+/// are taken out.
+GraphEdit advised_edit(const Advice& advice, double weight);
 
 /// Throws base::Error if a question cannot be answered for this graph.
 Advice advise(const AdviceQuestion& question, const engine::Executor& executor,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "mpssm/analysis/deep_limit.h"
@@ -138,6 +139,16 @@ double value_with_edge(const graph::Gso& gso, std::span<const double> degree, st
   return now[target];
 }
 
+std::pair<std::int64_t, std::int64_t> worst_pair(const RewireQuestion& question,
+                                                 const graph::Gso& gso,
+                                                 const engine::Executor& executor,
+                                                 const BlockProgress& progress) {
+  const DeepLimit limit(question.graph);
+  const auto worst = worst_pairs(gso, question.tau, 1, question.order, &limit, executor, progress);
+  if (worst.empty()) throw std::invalid_argument("rewire: expected two nodes that are joined");
+  return {worst[0].source, worst[0].target};
+}
+
 RewireAnswer answer(const RewireQuestion& question, const engine::Executor& executor,
                     const BlockProgress& progress) {
   const graph::Graph& graph = question.graph;
@@ -150,12 +161,7 @@ RewireAnswer answer(const RewireQuestion& question, const engine::Executor& exec
                       .target = question.target,
                       .weight = question.weight};
   if (answer.source < 0 || answer.target < 0) {
-    const DeepLimit limit(graph);
-    const auto worst =
-        worst_pairs(gso, question.tau, 1, question.order, &limit, executor, progress);
-    if (worst.empty()) throw std::invalid_argument("rewire: expected two nodes that are joined");
-    answer.source = worst[0].source;
-    answer.target = worst[0].target;
+    std::tie(answer.source, answer.target) = worst_pair(question, gso, executor, progress);
   }
   const PairDerivative derivative(gso, degree, answer.source, answer.target, question.tau,
                                   executor);
@@ -177,6 +183,23 @@ RewireAnswer answer(const RewireQuestion& question, const engine::Executor& exec
                    [](const AdvisedEdge& a, const AdvisedEdge& b) { return a.value > b.value; });
   answer.edges.resize(std::min<std::size_t>(answer.edges.size(), question.count));
   return answer;
+}
+
+std::vector<RewireRound> rewire_in_rounds(const RewireQuestion& question, std::int64_t rounds,
+                                          const engine::Executor& executor,
+                                          const BlockProgress& progress) {
+  std::vector<RewireRound> done;
+  RewireQuestion now = question;
+  now.count = 1;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const RewireAnswer found = answer(now, executor);
+    if (found.edges.empty() || found.edges[0].value <= found.value) break;
+    const AdvisedEdge& edge = found.edges[0];
+    done.push_back({found.source, found.target, found.value, edge.value, edge.u, edge.v});
+    now.graph = edited(now.graph, {.add = {{edge.u, edge.v}}, .weight = question.weight});
+    if (progress) progress(static_cast<double>(round + 1) / static_cast<double>(rounds));
+  }
+  return done;
 }
 
 }  // namespace mpssm::analysis

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "mpssm/analysis/all_pairs.h"
@@ -91,9 +92,32 @@ struct RewireAnswer {
   std::int64_t confirmed = 0;           ///< recomputed
 };
 
+/// The pair that a question without one is about. Throws std::invalid_argument if no two nodes are
+/// joined.
+std::pair<std::int64_t, std::int64_t> worst_pair(const RewireQuestion& question,
+                                                 const graph::Gso& gso,
+                                                 const engine::Executor& executor,
+                                                 const BlockProgress& progress = {});
+
+/// One edge after the other: each is the best for the pair that is worst by then.
+struct RewireRound {
+  std::int64_t source = -1;  ///< that pair
+  std::int64_t target = -1;
+  double before = 0.0;  ///< its (S^tau)_ij, with the edges of the rounds before
+  double after = 0.0;   ///< with this one, too
+  std::int32_t u = 0;
+  std::int32_t v = 0;
+};
+
 /// Throws std::invalid_argument for graphs that the derivative does not hold for (directed,
 /// negative weights), or if there is no pair of two nodes that are joined.
 RewireAnswer answer(const RewireQuestion& question, const engine::Executor& executor,
                     const BlockProgress& progress = {});
+
+/// So many edges, each for the pair that is worst once the others are there (or for the one given,
+/// every time). Ends early when no edge helps.
+std::vector<RewireRound> rewire_in_rounds(const RewireQuestion& question, std::int64_t rounds,
+                                          const engine::Executor& executor,
+                                          const BlockProgress& progress = {});
 
 }  // namespace mpssm::analysis

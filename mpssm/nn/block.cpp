@@ -39,13 +39,15 @@ BlockImpl::BlockImpl(const BlockOptions& options) : options_(options) {
 }
 
 torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Gso& gso, Mode mode,
-                                    engine::Outputs outputs) {
+                                    engine::Outputs outputs, const torch::Tensor& gso_values) {
   const ops::RecurrenceWeights weights{w_state->forward(), {}};
-  const ops::RecurrenceOptions how{.plan = options_.plan,
-                                   .plan_costs = options_.plan_costs.get(),
-                                   .outputs = outputs,
-                                   .operator_calls = options_.operator_calls,
-                                   .precision = options_.precision};
+  const ops::RecurrenceOptions how{
+      .plan = gso_values.defined() ? engine::Plan::kStepwise : options_.plan,
+      .plan_costs = options_.plan_costs.get(),
+      .outputs = outputs,
+      .operator_calls = options_.operator_calls,
+      .gso_values = gso_values,
+      .precision = options_.precision};
   return mode == Mode::kStatic
              ? ops::recurrence_static(gso, c, weights, options_.hops + 1, how).output
              : ops::recurrence_temporal(gso, c, weights, how).output;
@@ -89,7 +91,7 @@ torch::Tensor BlockImpl::forward_around(const torch::Tensor& h, const Around& ar
     const bool drops_time = mode == Mode::kTemporal && outputs == engine::Outputs::kLast;
     residual = drops_time ? h.select(-3, h.size(-3) - 1) : h;
   }
-  return decode(recur_from(c, gso, mode, outputs), residual, around.dropout);
+  return decode(recur_from(c, gso, mode, outputs, around.gso_values), residual, around.dropout);
 }
 
 }  // namespace mpssm::nn

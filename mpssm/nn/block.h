@@ -59,6 +59,9 @@ class BlockImpl : public torch::nn::Module {
     NormImpl& norm;
     double dropout = 0.0;  ///< in training
     bool residual = true;
+    /// Entries of A in the order of gso.col(), in place of its own; for their gradient. The
+    /// recurrence then goes step by step. Undefined: those of the operator.
+    torch::Tensor gso_values = {};
   };
   torch::Tensor forward_around(const torch::Tensor& h, const Around& around, const graph::Gso& gso,
                                Mode mode, engine::Outputs outputs);
@@ -81,7 +84,7 @@ class BlockImpl : public torch::nn::Module {
  private:
   /// X from C = U B.
   torch::Tensor recur_from(const torch::Tensor& c, const graph::Gso& gso, Mode mode,
-                           engine::Outputs outputs);
+                           engine::Outputs outputs, const torch::Tensor& gso_values = {});
   torch::Tensor decode(const torch::Tensor& x, const torch::Tensor& residual, double dropout);
 
   BlockOptions options_;

@@ -113,18 +113,30 @@ ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
   }
 }
 
-torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Gso& gso) {
-  torch::Tensor h = ops::linear(x, encoder_->weight, encoder_->bias);
-  if (node_embedding_.defined()) h = h + node_embedding_;
+torch::Tensor ModelImpl::encode(const torch::Tensor& x) {
+  const torch::Tensor h = ops::linear(x, encoder_->weight, encoder_->bias);
+  return node_embedding_.defined() ? h + node_embedding_ : h;
+}
+
+torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Gso& gso,
+                               const torch::Tensor& entries) {
+  torch::Tensor h = encode(x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const engine::Outputs outputs = outputs_of(options_, static_cast<std::int64_t>(i));
     // By value: it may run again in the backward pass, when this call is long over.
-    const Layer layer = [block = blocks_[i].ptr(), norm = norms_[i].ptr(), gso, outputs,
+    const Layer layer = [block = blocks_[i].ptr(), norm = norms_[i].ptr(), gso, outputs, entries,
                          options = options_](const torch::Tensor& input) {
-      return block->forward_around(
-          input, {.norm = *norm, .dropout = options.dropout, .residual = options.residual}, gso,
-          options.mode, outputs);
+      return block->forward_around(input,
+                                   {.norm = *norm,
+                                    .dropout = options.dropout,
+                                    .residual = options.residual,
+                                    .gso_values = entries},
+                                   gso, options.mode, outputs);
     };
+    if (entries.defined()) {
+      h = recompute(layer, h, {entries});
+      continue;
+    }
     if (!options_.recompute || !is_training()) {
       h = layer(h);
       continue;
@@ -158,6 +170,37 @@ void ModelImpl::start_skip(const torch::Tensor& weight, const torch::Tensor& bia
 }
 
 torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Gso& gso) {
+  return run(x, gso, {});
+}
+
+torch::Tensor ModelImpl::forward_with_entries(const torch::Tensor& x, const graph::Gso& gso,
+                                              const torch::Tensor& entries) {
+  TORCH_CHECK_VALUE(!is_training(), "forward_with_entries: expected a model in evaluation mode");
+  return run(x, gso, entries);
+}
+
+ModelImpl::Trace ModelImpl::trace(const torch::Tensor& x, const graph::Gso& gso) {
+  Trace trace;
+  torch::Tensor h = encode(x);
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const engine::Outputs outputs = outputs_of(options_, static_cast<std::int64_t>(i));
+    trace.h.push_back(h);
+    trace.u.push_back(norms_[i]->forward(h));
+    trace.state.push_back(blocks_[i]->recur(trace.u.back(), gso, options_.mode, outputs));
+    const torch::Tensor y = blocks_[i]->decode(trace.state.back());
+    const bool drops_time = h.dim() > y.dim();
+    if (!options_.residual) {
+      h = y;
+    } else {
+      h = (drops_time ? h.select(-3, h.size(-3) - 1) : h) + y;
+    }
+  }
+  trace.h.push_back(h);
+  return trace;
+}
+
+torch::Tensor ModelImpl::run(const torch::Tensor& x, const graph::Gso& gso,
+                             const torch::Tensor& entries) {
   const bool temporal = options_.mode == Mode::kTemporal;
   TORCH_CHECK_VALUE(x.defined() && x.dim() >= (temporal ? 3 : 2) && x.size(-2) == gso.num_nodes() &&
                         x.size(-1) == options_.in_channels,
@@ -172,7 +215,7 @@ torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Gso& gso) 
   TORCH_CHECK_VALUE(options_.skip_steps == 0 || x.size(-3) >= options_.skip_steps,
                     "Model: expected at least skip_steps=", options_.skip_steps, " steps, got ",
                     x.size(-3));
-  const torch::Tensor y = readout_.forward(final_norm_->forward(embed(x, gso)), gso);
+  const torch::Tensor y = readout_.forward(final_norm_->forward(embed(x, gso, entries)), gso);
   return skip_.is_empty() ? y : y + skip(x);
 }
 

@@ -76,19 +76,40 @@ class ModelImpl : public GraphModule {
 
   torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso) override;
 
+  /// The same with other entries of A, in the order of gso.col(), and with their gradient. Blocks
+  /// run again in the backward pass, so that the states of one of them are kept at a time. In
+  /// evaluation mode.
+  torch::Tensor forward_with_entries(const torch::Tensor& x, const graph::Gso& gso,
+                                     const torch::Tensor& entries);
+
+  /// What goes into each block and what its recurrence makes of it, without dropout; differentiable
+  /// in x.
+  struct Trace {
+    std::vector<torch::Tensor> h;      ///< [num_blocks + 1] before each block, and after the last
+    std::vector<torch::Tensor> u;      ///< [num_blocks] norm(h), which the block reads
+    std::vector<torch::Tensor> state;  ///< [num_blocks] X, which its MLP reads
+  };
+  Trace trace(const torch::Tensor& x, const graph::Gso& gso);
+
   /// For a model with skip_steps: its linear map starts at weight [out, skip_steps * in] and bias
   /// [out], all else at zero output.
   void start_skip(const torch::Tensor& weight, const torch::Tensor& bias);
 
   const ModelOptions& options() const { return options_; }
   const std::vector<Block>& blocks() const { return blocks_; }
+  const std::vector<Norm>& norms() const { return norms_; }  ///< before each block
+  const Norm& final_norm() const { return final_norm_; }
+  const torch::nn::Linear& encoder() const { return encoder_; }
+  bool has_skip() const { return !skip_.is_empty(); }
 
   /// See ModelOptions::recompute.
   void set_recompute(bool recompute);
 
  private:
   /// H after all blocks: [..., N, hidden] or [..., T, N, hidden].
-  torch::Tensor embed(const torch::Tensor& x, const graph::Gso& gso);
+  torch::Tensor embed(const torch::Tensor& x, const graph::Gso& gso, const torch::Tensor& entries);
+  torch::Tensor encode(const torch::Tensor& x);
+  torch::Tensor run(const torch::Tensor& x, const graph::Gso& gso, const torch::Tensor& entries);
   torch::Tensor skip(const torch::Tensor& x);
 
   ModelOptions options_;

@@ -11,8 +11,10 @@
 
 #include "mpssm/analysis/deep_limit.h"
 #include "mpssm/analysis/graph_edit.h"
+#include "mpssm/analysis/removal.h"
 #include "mpssm/analysis/walk.h"
 #include "mpssm/engine/thread_pool.h"
+#include "mpssm/graph/distances.h"
 #include "mpssm/graph/generators.h"
 
 namespace mpssm::analysis {
@@ -156,6 +158,74 @@ TEST(Rewire, AnswersForAGivenPairAndSaysWhyNot) {
                                            graph::Direction::kDirected);
   EXPECT_THAT([&] { answer({.graph = directed, .tau = 2}, kSerial); },
               ::testing::ThrowsMessage<std::invalid_argument>(::testing::HasSubstr("rewire: ")));
+}
+
+TEST(Rewire, SlopeOfAnEdgeThatIsThereIsTheDerivativeInItsWeight) {
+  for (const Graph& graph : {graph::make_clique_chain(2, 4), weighted_graph()}) {
+    const PairDerivative derivative(graph::make_gso(graph), degrees_with_loops(graph), 0, 5, 7,
+                                    kSerial);
+    for (std::int32_t u = 0; u < graph.num_nodes(); ++u) {
+      for (std::int64_t e = graph.row_ptr()[u]; e < graph.row_ptr()[u + 1]; ++e) {
+        const std::int32_t v = graph.col()[e];
+        if (v <= u) continue;
+        constexpr double kStep = 1e-5;
+        const auto at = [&](double weight) {
+          return value_of_pair(with_edge(edited(graph, {.remove = {{u, v}}}), u, v, weight), 0, 5,
+                               7);
+        };
+        const double weight = graph.weight()[e];
+        const double numeric = (at(weight + kStep) - at(weight - kStep)) / (2 * kStep);
+        EXPECT_NEAR(derivative.slope(u, v), numeric, 1e-9) << u << " " << v;
+      }
+    }
+  }
+}
+
+TEST(Removal, ListsTheEdgesThatHurtLeastOfAllRecomputed) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const Graph graph =
+        seed == 0 ? graph::make_clique_chain(3, 5) : graph::make_random_connected(30, 50, seed);
+    const RewireQuestion question{.graph = graph, .tau = 9, .count = 3};
+    const RemovalAnswer found = answer_removal(question, kSerial);
+    std::vector<double> all;
+    std::int64_t bridges = 0;
+    for (std::int32_t u = 0; u < graph.num_nodes(); ++u) {
+      for (std::int64_t e = graph.row_ptr()[u]; e < graph.row_ptr()[u + 1]; ++e) {
+        const std::int32_t v = graph.col()[e];
+        if (v <= u) continue;
+        const Graph without = edited(graph, {.remove = {{u, v}}});
+        if (graph::components(without).count > 1) {
+          ++bridges;
+        } else {
+          all.push_back(value_of_pair(without, found.source, found.target, 9));
+        }
+      }
+    }
+    std::sort(all.rbegin(), all.rend());
+    EXPECT_EQ(found.bridges, bridges);
+    EXPECT_EQ(found.candidates, std::ssize(all));
+    ASSERT_EQ(found.edges.size(), 3u);
+    for (std::size_t k = 0; k < 3; ++k) {
+      EXPECT_NEAR(found.edges[k].value, all[k], 1e-12 * all[k]) << "seed " << seed << " " << k;
+    }
+  }
+}
+
+TEST(Rewire, RoundsHelpThePairThatIsWorstByThen) {
+  const Graph start = graph::make_clique_chain(4, 5);
+  const auto rounds = rewire_in_rounds({.graph = start, .tau = 12}, 4, kSerial);
+  ASSERT_EQ(rounds.size(), 4u);
+  Graph graph = start;
+  for (const RewireRound& round : rounds) {
+    const RewireAnswer found = answer({.graph = graph, .tau = 12, .count = 1}, kSerial);
+    EXPECT_EQ(found.source, round.source);
+    EXPECT_EQ(found.edges[0].u, round.u);
+    EXPECT_NEAR(value_of_pair(graph, round.source, round.target, 12), round.before, 1e-15);
+    graph = with_edge(graph, round.u, round.v);
+    EXPECT_NEAR(value_of_pair(graph, round.source, round.target, 12), round.after, 1e-14);
+  }
+  // A complete graph has no edge to add.
+  EXPECT_TRUE(rewire_in_rounds({.graph = graph::make_complete(4), .tau = 3}, 2, kSerial).empty());
 }
 
 TEST(Rewire, GivesTheSameForAnyNumberOfWorkers) {
