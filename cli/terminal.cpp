@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/terminal.h"
 
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <fmt/core.h>
-#include <limits>
 #include <memory>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -47,14 +45,6 @@ void refuse_if(bool is_wrong, const std::string& why) {
   if (is_wrong) throw base::Error(why);
 }
 
-std::string duration(double seconds) {
-  if (seconds < 10.0) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
-}
-
 StatusLine::StatusLine() : is_terminal_(isatty(STDERR_FILENO) == 1) {}
 
 StatusLine::~StatusLine() { finish(); }
@@ -63,13 +53,22 @@ double StatusLine::seconds_since_last() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - last_).count();
 }
 
+report::TerminalStyle StatusLine::style() const {
+  return is_terminal_ ? report::terminal_style(terminal_width())
+                      : report::TerminalStyle{.width = 0};
+}
+
 void StatusLine::show(std::string line) {
+  if (is_terminal_ && line.size() >= terminal_width()) line.resize(terminal_width() - 1);
+  show_fitting(line);
+}
+
+void StatusLine::show_fitting(const std::string& line) {
   last_ = std::chrono::steady_clock::now();
   if (!is_terminal_) {
     say(line);
     return;
   }
-  if (line.size() >= terminal_width()) line.resize(terminal_width() - 1);
   std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);
   has_line_ = true;
@@ -81,24 +80,24 @@ void StatusLine::finish() {
 }
 
 ProgressLine::ProgressLine(std::string metric, bool quiet)
-    : metric_(std::move(metric)), quiet_(quiet), val_(std::numeric_limits<double>::quiet_NaN()) {}
+    : metric_(std::move(metric)), quiet_(quiet) {}
 
 void ProgressLine::update(const train::Progress& progress) {
-  if (progress.val != nullptr) val_ = progress.val->at(metric_);
+  if (progress.val != nullptr) values_.push_back(progress.val->at(metric_));
   if (quiet_) return;
   const double since = line_.seconds_since_last();
   const bool is_last = progress.step == progress.num_steps;
   if (!is_last && since < (line_.is_terminal() ? 0.1 : 5.0)) return;
   if (!line_.is_terminal() && progress.val == nullptr && since < 60.0) return;
-  std::string line =
-      fmt::format("step {}/{}  loss {:.4f}", progress.step, progress.num_steps, progress.loss);
-  if (!std::isnan(val_)) {
-    line += fmt::format("  val {} {:.4f}  best {:.4f}", task::metric_info(metric_).title, val_,
-                        progress.best);
-  }
-  line += "  " + duration(progress.seconds);
-  if (!is_last) line += ", " + duration(progress.seconds_left) + " left";
-  line_.show(line);
+  line_.show_fitting(report::progress_text({.step = progress.step,
+                                            .num_steps = progress.num_steps,
+                                            .loss = progress.loss,
+                                            .metric = std::string(task::metric_info(metric_).title),
+                                            .values = values_,
+                                            .best = progress.best,
+                                            .seconds = progress.seconds,
+                                            .seconds_left = progress.seconds_left},
+                                           line_.style()));
 }
 
 void Meter::update(double share_done) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "mpssm/report/progress_text.h"
 #include "mpssm/report/text.h"
 #include "mpssm/train/trainer.h"
 
@@ -17,13 +18,11 @@ void say(std::string_view line);
 /// One line on stdout.
 void print(std::string_view line);
 
+using report::duration;
 using report::table;
 
 /// Throws base::Error, the error that a user can do something about.
 void refuse_if(bool is_wrong, const std::string& why);
-
-/// "12 s", "3 min 20 s", "2 h 5 min"
-std::string duration(double seconds);
 
 /// One line that is rewritten on a terminal, else lines below each other.
 class StatusLine {
@@ -34,7 +33,10 @@ class StatusLine {
   ~StatusLine();
   bool is_terminal() const { return is_terminal_; }
   double seconds_since_last() const;
-  void show(std::string line);
+  report::TerminalStyle style()
+      const;                    ///< of a terminal: its width, colours unless NO_COLOR is set
+  void show(std::string line);  ///< cut to the width unless it says that it fits
+  void show_fitting(const std::string& line);
   void finish();  ///< leaves the line
 
  private:
@@ -53,7 +55,7 @@ class ProgressLine {
  private:
   std::string metric_;
   bool quiet_;
-  double val_;
+  std::vector<double> values_;
   StatusLine line_;
 };
 
