@@ -27,6 +27,8 @@ void add_config_options(CLI::App& verb, ConfigOptions& options) {
       ->allow_extra_args(false);
   verb.add_option("--target", options.target, "own tables: label column (data.target)")
       ->type_name("NAME");
+  verb.add_option("--rewired", options.rewired, "edges of mpssm advise --save (data.rewired)")
+      ->type_name("FILE");
   verb.add_option("--data-dir", options.data_dir, "folder to look for registered files first")
       ->type_name("DIR");
   verb.add_option("--threads", options.threads,
@@ -47,6 +49,7 @@ train::Config make_config(const ConfigOptions& options) {
   if (!options.dataset.empty()) config.data.name = options.dataset;
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
   if (!options.target.empty()) config.data.target = options.target;
+  if (!options.rewired.empty()) config.data.rewired = options.rewired;
   if (config.data.name.empty()) {
     throw base::Error(
         "no dataset: give a name (mpssm data list) or a path, or data.name in a config");

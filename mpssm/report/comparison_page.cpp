@@ -206,6 +206,31 @@ std::string slices_html(std::span<const RunPage> runs, const std::vector<std::st
   return out.empty() ? "" : "<div class=\"charts\">" + out + "</div>\n";
 }
 
+/// Where predictions listen, one line for each run.
+std::string listening_html(std::span<const RunPage> runs) {
+  page::Chart chart{.title = "Where predictions listen, by hops",
+                    .x_label = "hops away",
+                    .y_label = "% of the influence"};
+  page::Table table{.caption = "Mean distance that a prediction listens at",
+                    .columns = {{"run"}, {"mean hop", true}, {"predictions", true}}};
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    if (runs[r].share_of_hop.empty()) continue;
+    page::Series line{.name = runs[r].record.run, .colour = static_cast<int>(r)};
+    for (std::size_t hop = 0; hop < runs[r].share_of_hop.size(); ++hop) {
+      line.x.push_back(static_cast<double>(hop));
+      line.y.push_back(100.0 * runs[r].share_of_hop[hop]);
+    }
+    chart.series.push_back(std::move(line));
+    table.rows.push_back({runs[r].record.run, fmt::format("{:.2f}", runs[r].mean_hop),
+                          std::to_string(runs[r].reach_targets)});
+  }
+  if (chart.series.empty()) return "";
+  chart.note =
+      "How much some test predictions, evenly spread, change with the features of nodes at each "
+      "distance: through the whole network, whichever it is.";
+  return "<div class=\"charts\">" + page::chart_html(chart) + "</div>\n" + page::table_html(table);
+}
+
 }  // namespace
 
 std::string comparison_html(std::span<const RunPage> runs) {
@@ -228,12 +253,18 @@ std::string comparison_html(std::span<const RunPage> runs) {
         "has it.</p>\n",
         svg::escaped(metric));
   }
+  for (const RunPage& run : runs) {
+    for (const std::string& note : run.notes) {
+      notes += "<p class=\"note\">" + svg::escaped(note) + "</p>\n";
+    }
+  }
   return page::page_html(
       {.title = fmt::format("{} runs on {}", runs.size(), *datasets.begin()),
        .lead = datasets.size() > 1 ? "and other data" : runs.front().record.protocol,
        .sections = {{"together", "Together", notes + groups_html(runs, groups, metric)},
                     {"runs", "Runs", runs_html(runs, keys, metric)},
                     {"slices", "Along each setting", slices_html(runs, keys, metric)},
+                    {"listening", "Who is heard", listening_html(runs)},
                     {"training", "Training", curves_html(runs, metric)}}});
 }
 

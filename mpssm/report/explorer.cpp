@@ -141,7 +141,8 @@ void check_explorer(const Explorer& explorer) {
                  (explorer.node_ids.empty() || explorer.node_ids.size() == nodes) &&
                  (explorer.position.empty() || explorer.position.size() == nodes) &&
                  explorer.target >= 0 && explorer.target < explorer.gso.num_nodes() &&
-                 explorer.source < explorer.gso.num_nodes();
+                 explorer.source < explorer.gso.num_nodes() &&
+                 (explorer.degree.empty() || explorer.degree.size() == nodes);
   for (const NodeColour& colour : explorer.colours) is_good &= colour.value.size() == nodes;
   for (const HopNorms& block : explorer.blocks) {
     is_good &= block.norm.size() == explorer.blocks[0].norm.size();
@@ -173,6 +174,26 @@ nlohmann::ordered_json data_of(const Explorer& explorer, const std::vector<std::
     auto ids = nlohmann::ordered_json::array();
     for (const std::int32_t node : nodes) ids.push_back(explorer.node_ids[node]);
     json["ids"] = std::move(ids);
+  }
+  const auto edges_json = [&](const std::vector<Explorer::Edge>& edges) {
+    auto list = nlohmann::ordered_json::array();
+    for (const auto& [u, v] : edges) {
+      if (rank_of(u) >= 0 && rank_of(v) >= 0) list.push_back({rank_of(u), rank_of(v)});
+    }
+    return list;
+  };
+  auto worst = nlohmann::ordered_json::array();
+  for (const Explorer::Pair& pair : explorer.worst) {
+    if (rank_of(pair.source) < 0 || rank_of(pair.target) < 0) continue;
+    worst.push_back({rank_of(pair.source), rank_of(pair.target)});
+  }
+  json["worst"] = std::move(worst);
+  json["bridges"] = edges_json(explorer.bridges);
+  json["advised"] = edges_json(explorer.advised);
+  json["harmful"] = edges_json(explorer.harmful);
+  if (is_whole && !explorer.degree.empty()) {
+    json["lambda"] = explorer.lambda_star;
+    if (has_values) json["degree"] = packed(explorer.degree);
   }
   json["blocks"] = nlohmann::ordered_json::array();
   for (const HopNorms& block : explorer.blocks) {
@@ -268,12 +289,16 @@ aria-label="The graph. Arrow keys move to the next node, Enter chooses it."></sv
 <p id="ex-tip" class="muted" aria-hidden="true">&nbsp;</p>
 <div id="ex-scale"></div>
 <p id="ex-edges" class="muted" hidden>Too many edges to draw: nodes only.</p>
+<ul class="legend" id="ex-marks"></ul>
 <p class="muted">A click chooses the node that hears; with Shift, the node that the last curve is
 about.</p>
 </div><div>
 <figure><h3>How much arrives, by hops</h3><div id="ex-curve"></div>
 <figcaption>|(A<sup>&tau;</sup>)<sub>ij</sub>| &#8214;W<sup>&tau;</sup>&#8214;, exact: the state is
-linear in what other nodes hold.</figcaption></figure>
+linear in what other nodes hold.<span id="ex-limit-note" hidden> Dashed: where the pair ends,
+&#8730;(D<sub>i</sub>D<sub>j</sub>) / vol, and how far from it it can be at most.</span></figcaption></figure>
+<div id="ex-worst" hidden><h3>Pairs that hear each other least</h3>
+<p class="muted">At the depth of the model; a press shows the pair.</p><div class="jumps"></div></div>
 <div class="wide"><table id="ex-top"><caption>Most heard at this number of hops</caption>
 <thead><tr><th scope="col">node</th><th scope="col" class="n">hops away</th>
 <th scope="col" class="n">influence</th></tr></thead><tbody></tbody></table></div>

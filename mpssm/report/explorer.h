@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mpssm/graph/gso.h"
@@ -35,6 +36,19 @@ struct Explorer {
   std::int64_t target = 0;            ///< the node that is chosen at first
   std::int64_t source = -1;           ///< -1: none
   std::int64_t hops = 0;              ///< at first
+
+  using Edge = std::pair<std::int32_t, std::int32_t>;
+  struct Pair {
+    std::int64_t source = -1;
+    std::int64_t target = -1;
+  };
+  std::vector<Pair> worst = {};    ///< to jump to, worst first
+  std::vector<Edge> bridges = {};  ///< marked: the only way between their ends
+  std::vector<Edge> advised = {};  ///< edges that are not there, drawn apart
+  std::vector<Edge> harmful = {};  ///< edges that are, drawn apart
+  /// [N] D_i, for the limit sqrt(D_i D_j) / vol of a pair; empty: it is not known.
+  std::vector<double> degree = {};
+  double lambda_star = 0.0;  ///< for bounds about that limit; 0: none
 };
 
 /// Bytes that the graph may take on a page: a larger one is cut down to the nodes around `target`.

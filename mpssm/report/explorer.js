@@ -213,6 +213,32 @@ const explorer = (() => {
     return nodes;
   }
 
+  // Edges that are drawn apart, and what the legend calls them.
+  const MARKED = [["bridges", "bridge: the only way"], ["harmful", "better without"], ["advised", "advised, not there"]]
+    .filter(([kind]) => data[kind] && data[kind].length);
+  for (const [kind, name] of MARKED) {
+    const item = document.createElement("li");
+    item.className = `mark-${kind}`;
+    item.textContent = name;
+    byId("ex-marks").append(item);
+  }
+
+  // The limit of a pair, and how far from it (A^tau)_ij can still be: sqrt(D_i D_j) / vol and
+  // lambda^tau sqrt((1 - q_ii)(1 - q_jj)).
+  const degree = data.lambda === undefined ? null
+    : data.degree ? arrayOf(Float64Array, data.degree)
+    : Float64Array.from({ length: count }, (_, i) => operator.rowPtr[i + 1] - operator.rowPtr[i]);
+  function limitOf(i, j) {
+    if (!degree) return null;
+    const hops = hopsFrom([i]);
+    if (hops[j] < 0) return null;
+    let volume = 0;
+    hops.forEach((h, k) => { if (h >= 0) volume += degree[k]; });
+    const q = Math.sqrt(degree[i] * degree[j]) / volume;
+    const spread = Math.sqrt((1 - degree[i] / volume) * (1 - degree[j] / volume));
+    return { q, error: (tau) => (data.lambda > 0 ? data.lambda ** tau * spread : NaN) };
+  }
+
   function make(tag, attributes, parent) {
     const element = document.createElementNS(SVG, tag);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -253,6 +279,14 @@ const explorer = (() => {
     }
     byId("ex-edges").hidden = edges <= 20000;
     if (edges <= 20000) make("path", { class: "edges", d: path }, svg);
+    for (const [kind] of MARKED) {
+      let marked = "";
+      for (const [i, j] of data[kind]) {
+        const a = places.get(i), b = places.get(j);
+        if (a && b) marked += `M${a[0].toFixed(1)} ${a[1].toFixed(1)}L${b[0].toFixed(1)} ${b[1].toFixed(1)}`;
+      }
+      if (marked) make("path", { class: `edges ${kind}`, d: marked }, svg);
+    }
     const radius = Math.max(2.2, Math.min(9, 0.42 * Math.sqrt((WIDTH * tall) / drawn.length)));
     const group = make("g", {}, svg);
     for (const i of drawn) {
@@ -353,6 +387,15 @@ const explorer = (() => {
     if (source >= 0) {
       lines.push({ name: `from ${nameOf(source)}`, colour: "c3", y: all.map((row, tau) => (isExact(source, target, tau) ? Math.abs(row[source]) * norm[tau] : NaN)) });
     }
+    const limit = source >= 0 ? limitOf(target, source) : null;
+    byId("ex-limit-note").hidden = !limit;
+    if (limit) {
+      lines.push({ name: "its limit", colour: "cg dash", y: norm.map((size) => limit.q * size) });
+      if (data.lambda > 0) {
+        lines.push({ name: "bounds", colour: "c3 dash", y: norm.map((size, tau) => (limit.q + limit.error(tau)) * size) });
+        lines.push({ name: "", colour: "c3 dash", y: norm.map((size, tau) => (limit.q - limit.error(tau)) * size) });
+      }
+    }
     const shown = lines.flatMap((line) => line.y).filter((v) => v > 0 && Number.isFinite(v));
     if (!shown.length) return;
     const high = Math.log10(shown.reduce((a, b) => Math.max(a, b))), low = Math.min(Math.log10(shown.reduce((a, b) => Math.min(a, b))), high - 0.5);
@@ -380,7 +423,7 @@ const explorer = (() => {
     make("path", { class: "mark", id: "ex-curve-mark", d: `M${x(state.tau).toFixed(1)} ${top}V${h - bottom}` }, chart);
     const legend = document.createElement("ul");
     legend.className = "legend";
-    for (const line of lines) {
+    for (const line of lines.filter((one) => one.name)) {
       const item = document.createElement("li");
       item.className = line.colour;
       item.textContent = line.name;
@@ -515,8 +558,23 @@ const explorer = (() => {
   byId("ex-source").addEventListener("change", (event) => read(event.target, (i) => { state.source = i; show(); }));
   if (byId("ex-centre")) byId("ex-centre").addEventListener("click", () => draw(state.target));
 
+  const jumps = byId("ex-worst").querySelector(".jumps");
+  for (const [source, target] of data.worst || []) {
+    const button = document.createElement("button");
+    button.className = "do";
+    button.type = "button";
+    button.textContent = `${nameOf(source)} \u2192 ${nameOf(target)}`;
+    button.addEventListener("click", () => {
+      state.source = source;
+      byId("ex-source").value = nameOf(source);
+      choose(target);
+    });
+    jumps.append(button);
+  }
+  byId("ex-worst").hidden = !(data.worst && data.worst.length);
+
   dark.addEventListener("change", show);
 
   draw(state.target);
-  return { data, state, operator, rowsOf, influence, isExact, find };
+  return { data, state, operator, rowsOf, influence, isExact, limitOf, find };
 })();

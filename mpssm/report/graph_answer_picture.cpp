@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "mpssm/report/advice.h"
 #include "mpssm/report/curve_picture.h"
 #include "mpssm/report/graph_answer.h"
 #include "mpssm/report/heat_map.h"
@@ -148,6 +149,14 @@ std::string to_html(const data::BareGraph& graph, const graph::Gso& gso,
   }
   explorer.blocks = {std::move(norms)};
   explorer.hops = std::min<std::int64_t>(hops, 4);
+  if (gso.kind() == graph::GsoKind::kSymNormalized) {
+    describe_graph(graph.graph, answer.lambda_star.value_or(0.0), explorer);
+  }
+  if (answer.worst) {
+    for (const auto& pair : answer.worst->pairs) {
+      explorer.worst.push_back({pair.source, pair.target});
+    }
+  }
   return explorer_page_html(
       graph.name,
       fmt::format("{}, {}, operator {}, W = {}", counted(answer.nodes, "node"),

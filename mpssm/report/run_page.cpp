@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/core.h>
 
+#include "mpssm/report/advice_page.h"
 #include "mpssm/report/chart.h"
 #include "mpssm/report/page_text.h"
 #include "mpssm/report/svg.h"
@@ -413,6 +414,24 @@ std::string forecast_html(const RunPage& run) {
   return out;
 }
 
+std::string reach_html(const RunPage& run) {
+  if (run.share_of_hop.empty()) return "";
+  Chart chart{
+      .title = "Where predictions listen, by hops",
+      .x_label = "hops away",
+      .y_label = "% of the influence",
+      .series = {{.name = "",
+                  .mark = Mark::kBars,
+                  .x = counted_from(0.0, run.share_of_hop.size()),
+                  .y = {}}},
+      .note = fmt::format("Of {}, evenly spread over the test part: how much they change with "
+                          "the features of nodes at each distance, through the whole "
+                          "network. On average {:.2f} hops away.",
+                          counted(run.reach_targets, "prediction"), run.mean_hop)};
+  for (const double share : run.share_of_hop) chart.series[0].y.push_back(100.0 * share);
+  return "<div class=\"charts\">" + page::chart_html(chart) + "</div>\n";
+}
+
 std::string about_html(const RunPage& run) {
   std::string out;
   for (const std::string& text : run.about) out += paragraph(text);
@@ -435,19 +454,21 @@ std::string_view page_start() { return page::kFirstLine; }
 std::string to_html(const RunPage& run) {
   const RunRecord& record = run.record;
   const std::string explorer = run.explorer ? explorer_html(*run.explorer) : "";
-  return page::page_html({.title = record.dataset + ": " + record.run,
-                          .lead = fmt::format("{}, seed {}, split {}, mpssm {}", record.task,
-                                              record.seed, record.split, record.version),
-                          .sections = {{"result", "Result", result_html(run)},
-                                       {"about", "What this is", about_html(run)},
-                                       {"data", "Data and split", data_html(run)},
-                                       {"settings", "Settings", settings_html(run)},
-                                       {"training", "Training", training_html(run)},
-                                       {"classes", "Classes", classes_html(run)},
-                                       {"numbers", "Numbers", numbers_html(run)},
-                                       {"forecasts", "Forecasts", forecast_html(run)},
-                                       {"explorer", "The graph: who reaches whom", explorer}},
-                          .has_explorer = run.explorer.has_value()});
+  return page::page_html(
+      {.title = record.dataset + ": " + record.run,
+       .lead = fmt::format("{}, seed {}, split {}, mpssm {}", record.task, record.seed,
+                           record.split, record.version),
+       .sections = {{"result", "Result", result_html(run)},
+                    {"about", "What this is", about_html(run)},
+                    {"data", "Data and split", data_html(run)},
+                    {"settings", "Settings", settings_html(run)},
+                    {"training", "Training", training_html(run)},
+                    {"classes", "Classes", classes_html(run)},
+                    {"numbers", "Numbers", numbers_html(run)},
+                    {"forecasts", "Forecasts", forecast_html(run)},
+                    {"advice", "Advice", reach_html(run) + advice_html(run.graph, run.advice)},
+                    {"explorer", "The graph: who reaches whom", explorer}},
+       .has_explorer = run.explorer.has_value()});
 }
 
 std::string explorer_page_html(const std::string& title, const std::string& lead,

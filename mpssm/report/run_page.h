@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "mpssm/analysis/advice.h"
+#include "mpssm/data/bare_graph.h"
 #include "mpssm/report/classification.h"
 #include "mpssm/report/explorer.h"
 #include "mpssm/report/forecast_errors.h"
@@ -52,6 +54,12 @@ struct RunPage {
   std::vector<Regression> numbers = {};        ///< one for each target
   std::optional<ForecastErrors> forecast = {};
   std::optional<Explorer> explorer = {};
+  data::BareGraph graph = {};  ///< that the advice is about
+  analysis::Advice advice = {};
+  /// Share of the influence on some test predictions, by the hops it comes from; empty: not known.
+  std::vector<double> share_of_hop = {};
+  double mean_hop = 0.0;
+  std::int64_t reach_targets = 0;       ///< how many predictions these are
   std::vector<std::string> notes = {};  ///< what is missing, and why
 };
 

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/run/graph_edit_file.h"
 
 namespace mpssm::run {
 namespace {
@@ -71,6 +73,19 @@ data::Column column_from(const ordered_json& json) {
   return column;
 }
 
+ordered_json to_json(const analysis::GraphEdit& edit) {
+  return {{"weight", edit.weight}, {"add", edit.add}, {"remove", edit.remove}};
+}
+
+/// Whether the nodes exist is looked at when it is applied.
+analysis::GraphEdit edit_from(const ordered_json& json) {
+  analysis::GraphEdit edit;
+  json.at("weight").get_to(edit.weight);
+  json.at("add").get_to(edit.add);
+  json.at("remove").get_to(edit.remove);
+  return edit;
+}
+
 void check_count(const data::Dataset& dataset, const DataPins& pins, std::int64_t count,
                  const char* samples) {
   if (std::ssize(pins.parts) == count) return;
@@ -95,6 +110,7 @@ DataPins pin(const data::Dataset& dataset, std::int64_t split, const task::Prepr
 void apply_pins(const DataPins& pins, std::int64_t split, data::Dataset& dataset) {
   dataset.is_new = false;
   dataset.protocol = pins.protocol;
+  apply_edit(pins.edit, dataset);
   if (auto* nodes = std::get_if<data::NodeData>(&dataset.content)) {
     check_count(dataset, pins, nodes->graph.num_nodes(), "nodes");
     const auto index = static_cast<std::size_t>(split);
@@ -141,7 +157,7 @@ std::string to_json(const DataPins& pins) {
   for (const data::Column& column : pins.learned.columns) {
     columns.push_back(to_json(column));
   }
-  const ordered_json json = {
+  ordered_json json = {
       {"format", kFormat},
       {"protocol", pins.protocol},
       {"files", files},
@@ -154,6 +170,7 @@ std::string to_json(const DataPins& pins) {
       {"windows", {pins.windows.val, pins.windows.test, pins.windows.end}},
       {"parts", pins.parts},
   };
+  if (!pins.edit.empty()) json["edit"] = to_json(pins.edit);
   return json.dump(1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -178,6 +195,7 @@ DataPins pins_from_json(const std::string& text, const std::string& origin) {
     const auto windows = json.at("windows").get<std::array<std::int64_t, 3>>();
     pins.windows = {windows[0], windows[1], windows[2]};
     json.at("parts").get_to(pins.parts);
+    if (json.contains("edit")) pins.edit = edit_from(json.at("edit"));
   } catch (const ordered_json::exception&) {
     throw unreadable;
   }
@@ -187,7 +205,8 @@ DataPins pins_from_json(const std::string& text, const std::string& origin) {
   const bool are_sizes = std::all_of(vocabulary.begin(), vocabulary.end(), [](std::int32_t size) {
     return size >= 1 && size <= 256;  // of codes of one byte
   });
-  if (!are_parts || !are_sizes) throw unreadable;
+  const bool is_weight = std::isfinite(pins.edit.weight) && pins.edit.weight > 0.0;
+  if (!are_parts || !are_sizes || !is_weight) throw unreadable;
   return pins;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "mpssm/analysis/graph_edit.h"
 #include "mpssm/data/dataset.h"
 #include "mpssm/task/preprocessing.h"
 
@@ -19,13 +20,14 @@ struct DataPins {
   std::string parts = {};
   data::WindowSplit windows = {};  ///< series
   std::string protocol = {};       ///< how they came about, for people
+  analysis::GraphEdit edit = {};   ///< of the graph, before anything was learned on it
 };
 
 /// `split`: which of the node splits the run is trained on.
 DataPins pin(const data::Dataset& dataset, std::int64_t split, const task::Preprocessing& learned);
 
-/// Puts the parts and scales of the run into data that were read again from the same files. Throws
-/// base::Error if they have another size.
+/// Puts the parts, the scales and the changed edges of the run into data that were read again from
+/// the same files. Throws base::Error if they have another size.
 void apply_pins(const DataPins& pins, std::int64_t split, data::Dataset& dataset);
 
 /// Empty if the files are what they were, else one phrase that names the first that is not.

@@ -12,6 +12,7 @@
 #include "mpssm/data/registry.h"
 #include "mpssm/engine/plan_costs.h"
 #include "mpssm/io/file.h"
+#include "mpssm/run/graph_edit_file.h"
 #include "mpssm/run/measured_costs.h"
 #include "mpssm/task/metrics.h"
 #include "mpssm/task/problem.h"
@@ -200,6 +201,7 @@ Experiment set_up(const train::Config& config, const fs::path& data_dir, const D
     experiment.config.model.plan_costs = engine::to_text(measured_plan_costs());
   }
   const data::LoadOptions options = load_options(config, data_dir);
+  analysis::GraphEdit edit = pins != nullptr ? pins->edit : analysis::GraphEdit();
   if (pins != nullptr) {
     const std::string way_out = "or start anew with another --out";
     check_unchanged(
@@ -208,6 +210,10 @@ Experiment set_up(const train::Config& config, const fs::path& data_dir, const D
     experiment.dataset = std::make_unique<data::Dataset>(load_pinned(*pins, config, options));
   } else {
     experiment.dataset = std::make_unique<data::Dataset>(data::load(config.data.name, options));
+    if (!config.data.rewired.empty()) {
+      edit = read_edit(config.data.rewired, graph_in(*experiment.dataset));
+      apply_edit(edit, *experiment.dataset);
+    }
   }
   note_training_on_validation(config, *experiment.dataset);
   // A path must mean the same wherever the run is opened from.
@@ -225,6 +231,7 @@ Experiment set_up(const train::Config& config, const fs::path& data_dir, const D
                          pins != nullptr ? &pins->learned : nullptr);
   experiment.pins =
       pin(*experiment.dataset, config.data.split, experiment.problem->preprocessing());
+  experiment.pins.edit = edit;
   experiment.model = train::build_model(*experiment.problem, experiment.config);
   train::start_from_data(*experiment.problem, experiment.model);
   return experiment;
@@ -275,6 +282,10 @@ Experiment reopen(const fs::path& run, const ReopenOptions& how) {
     experiment.dataset->protocol = "other data than it was trained on, all that is labelled";
     experiment.config.data.split = 0;
     count_all_as_test(*experiment.dataset);
+    if (!experiment.pins.edit.empty()) {
+      experiment.dataset->notes.emplace_back(
+          "the run was trained on a rewired graph; that of other data is taken as it is");
+    }
   } else {
     if (how.new_data) experiment.config.data.name = *how.new_data;
     check_unchanged(experiment.pins, own_data, options,

@@ -150,11 +150,17 @@ analysis::GraphEdit edit_of(const data::BareGraph& graph, const std::vector<std:
 }
 
 std::vector<std::int64_t> spread_over_test(const OpenRun& run, std::int64_t count) {
-  const auto* nodes = std::get_if<data::NodeData>(&run.experiment.dataset->content);
+  return spread_over_test(*run.experiment.dataset, run.experiment.config.data.split,
+                          run.input.gso.num_nodes(), count);
+}
+
+std::vector<std::int64_t> spread_over_test(const data::Dataset& dataset, std::int64_t split,
+                                           std::int64_t num_nodes, std::int64_t count) {
+  const auto* nodes = std::get_if<data::NodeData>(&dataset.content);
   std::vector<std::int64_t> all;
-  for (std::int64_t i = 0; i < run.input.gso.num_nodes(); ++i) {
+  for (std::int64_t i = 0; i < num_nodes; ++i) {
     const bool is_test = nodes == nullptr || nodes->splits.empty() ||
-                         nodes->splits[run.experiment.config.data.split][i] == data::Part::kTest;
+                         nodes->splits[static_cast<std::size_t>(split)][i] == data::Part::kTest;
     if (is_test) all.push_back(i);
   }
   count = std::min<std::int64_t>(count, std::ssize(all));

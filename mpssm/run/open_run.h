@@ -50,6 +50,8 @@ bool is_run(const std::filesystem::path& path);
 
 /// At most `count` nodes of the test part, evenly spread over it; of all nodes if there are no
 /// parts.
+std::vector<std::int64_t> spread_over_test(const data::Dataset& dataset, std::int64_t split,
+                                           std::int64_t num_nodes, std::int64_t count);
 std::vector<std::int64_t> spread_over_test(const OpenRun& run, std::int64_t count);
 
 /// Whether both have the same nodes and edges, whatever their weights.

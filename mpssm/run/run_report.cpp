@@ -16,7 +16,9 @@
 #include "mpssm/io/csv.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/model.h"
+#include "mpssm/report/advice.h"
 #include "mpssm/report/data_card_text.h"
+#include "mpssm/run/advise.h"
 #include "mpssm/run/board_file.h"
 #include "mpssm/run/run_folder.h"
 #include "mpssm/task/problem.h"
@@ -254,6 +256,18 @@ report::Explorer explorer_of(const Experiment& experiment,
   return explorer;
 }
 
+void add_listening(const Experiment& experiment, RunPage& page) {
+  // A backward pass for every output of every prediction.
+  constexpr std::int64_t kPasses = 10;
+  constexpr std::int64_t kPredictions = 5;
+  const std::int64_t outputs = experiment.problem->shape().out_channels;
+  Listening listening =
+      listening_of(experiment, std::clamp<std::int64_t>(kPasses / outputs, 1, kPredictions));
+  page.share_of_hop = std::move(listening.share_of_hop);
+  page.mean_hop = listening.mean_hop;
+  page.reach_targets = listening.predictions;
+}
+
 }  // namespace
 
 fs::path report_path(const fs::path& folder) { return folder / "report.html"; }
@@ -290,6 +304,18 @@ RunPage page_of(const Experiment& experiment, const report::RunRecord& record,
     page.picture = board_picture(experiment, record);
   }
   page.explorer = explorer_of(experiment, std::move(colours));
+  add_listening(experiment, page);
+  AdviceResult found = advice_for_page(experiment);
+  page.graph = std::move(found.graph);
+  page.advice = std::move(found.advice);
+  if (experiment.config.model.gso == graph::GsoKind::kSymNormalized) {
+    report::describe_graph(page.graph.graph, found.lambda_star, *page.explorer);
+  }
+  report::mark_advice(page.advice, *page.explorer);
+  page.explorer->worst.clear();
+  for (const analysis::PairValue& pair : found.worst) {
+    page.explorer->worst.push_back({pair.source, pair.target});
+  }
   return page;
 }
 
@@ -349,7 +375,18 @@ std::vector<fs::path> finished_runs(const std::vector<std::string>& folders) {
 std::string report_html(const std::vector<fs::path>& runs, const fs::path& data_dir) {
   if (runs.size() == 1) return report::to_html(read_page(runs[0], data_dir));
   std::vector<RunPage> pages;
-  for (const fs::path& run : runs) pages.push_back(read_folder(run));
+  // To ask networks takes their data: of a few runs only.
+  constexpr std::size_t kMostAsked = 6;
+  for (const fs::path& run : runs) {
+    pages.push_back(read_folder(run));
+    if (runs.size() > kMostAsked) continue;
+    try {
+      add_listening(reopen(run, {.data_dir = data_dir}), pages.back());
+    } catch (const base::Error& error) {
+      pages.back().notes.push_back(
+          fmt::format("{}: its predictions cannot be asked: {}", run.string(), error.what()));
+    }
+  }
   return report::comparison_html(pages);
 }
 

@@ -87,13 +87,13 @@ class NodeProblem final : public Problem {
     return loss_of(predict(model), Part::kTrain);
   }
 
+  torch::Tensor loss_of_part(nn::GraphModule& model, Part part) const override {
+    nodes_of(part);
+    return loss_of(predict(model), part);
+  }
+
   Metrics evaluate(nn::GraphModule& model, Part part) const override {
-    const std::vector<std::int64_t>& nodes = rows_[static_cast<std::size_t>(part)].nodes;
-    if (nodes.empty()) {
-      throw base::Error(name_,
-                        fmt::format("expected labelled nodes{}, got none",
-                                    is_new_ ? "" : fmt::format(" in {}", data::to_string(part))));
-    }
+    const std::vector<std::int64_t>& nodes = nodes_of(part);
     const torch::Tensor output = predict(model);
     const std::vector<float> truth = gather<float>(data_.target, nodes);
     const std::int64_t columns = output.size(1);
@@ -157,6 +157,14 @@ class NodeProblem final : public Problem {
   std::int64_t num_classes() const { return static_cast<std::int64_t>(class_names_.size()); }
   bool is_multiclass() const { return task_ == data::Task::kNodeClasses; }
   bool is_labelled(std::int64_t i) const { return !std::isnan(data_.target[i]); }
+
+  const std::vector<std::int64_t>& nodes_of(Part part) const {
+    const std::vector<std::int64_t>& nodes = rows_[static_cast<std::size_t>(part)].nodes;
+    if (!nodes.empty()) return nodes;
+    throw base::Error(name_,
+                      fmt::format("expected labelled nodes{}, got none",
+                                  is_new_ ? "" : fmt::format(" in {}", data::to_string(part))));
+  }
 
   /// Networks start near 0 and 1; labels may lie anywhere.
   void fit_scale() {

@@ -21,6 +21,10 @@ torch::Tensor ordered_sum(const torch::Tensor& x) {
   return rest == 0 ? sum : sum + flat.slice(0, flat.numel() - rest).sum();
 }
 
+torch::Tensor Problem::loss_of_part(nn::GraphModule&, data::Part) const {
+  throw base::Error("a loss of a whole part: expected one graph, these are many");
+}
+
 void check_sample(std::int64_t index, std::int64_t count) {
   if (index >= 0 && index < count) return;
   throw base::Error({.where = "sample",

@@ -65,6 +65,9 @@ class Problem {
   /// Mean loss over training samples, with gradient.
   virtual torch::Tensor loss(nn::GraphModule& model,
                              std::span<const std::int64_t> samples) const = 0;
+  /// Mean loss over a part, with gradient; of a long series over some of its windows. Throws
+  /// base::Error if the data are many graphs, or the part has no labels.
+  virtual torch::Tensor loss_of_part(nn::GraphModule& model, data::Part part) const;
   /// Metrics of a part; "loss" among them. The model must be in evaluation mode.
   virtual Metrics evaluate(nn::GraphModule& model, data::Part part) const = 0;
 

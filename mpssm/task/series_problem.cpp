@@ -138,13 +138,18 @@ class SeriesProblem final : public Problem {
     return ordered_sum(each * mask) / ordered_sum(mask).clamp_min(1.0);
   }
 
-  Metrics evaluate(nn::GraphModule& model, Part part) const override {
-    const std::vector<std::int64_t> windows = windows_of(part);
-    if (windows.empty()) {
-      throw base::Error(
-          fmt::format("a series of {} steps has no window to evaluate; {} steps make one",
-                      data_.num_steps, data_.lags + data_.horizon));
+  torch::Tensor loss_of_part(nn::GraphModule& model, Part part) const override {
+    const std::vector<std::int64_t> windows = some_windows_of(part);
+    const std::int64_t count = std::min(std::ssize(windows), evaluation_batch_);
+    std::vector<std::int64_t> some;
+    for (std::int64_t k = 0; k < count; ++k) {
+      some.push_back(windows[(2 * k + 1) * std::ssize(windows) / (2 * count)]);
     }
+    return loss(model, some);
+  }
+
+  Metrics evaluate(nn::GraphModule& model, Part part) const override {
+    const std::vector<std::int64_t> windows = some_windows_of(part);
     std::vector<torch::Tensor> outputs;
     for_batches(windows, [&](Samples some) { outputs.push_back(forecast(model, some)); });
     return forecast_metrics(torch::cat(outputs), targets(windows), data_.null_value, use_mae_);
@@ -186,6 +191,15 @@ class SeriesProblem final : public Problem {
   }
 
  private:
+  /// At least one.
+  std::vector<std::int64_t> some_windows_of(Part part) const {
+    std::vector<std::int64_t> windows = windows_of(part);
+    if (!windows.empty()) return windows;
+    throw base::Error(
+        fmt::format("a series of {} steps has no window to evaluate; {} steps make one",
+                    data_.num_steps, data_.lags + data_.horizon));
+  }
+
   std::vector<std::int64_t> windows_of(Part part) const {
     const std::int64_t bounds[] = {0, split_.val, split_.test, split_.end};
     const auto index = static_cast<std::size_t>(part);

@@ -68,6 +68,7 @@ struct DataConfig {
   double train_ratio = 0.0;
   std::int64_t split_seed = 0;
   std::int64_t make_seed = 0;
+  std::string rewired = "";
 };
 
 struct ModelConfig {
@@ -146,6 +147,7 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
         "series: share of the training part (0: the dataset's)");
   visit("data.split_seed", data.split_seed, "of the random split of data that has none");
   visit("data.make_seed", data.make_seed, "of built-in data");
+  visit("data.rewired", data.rewired, "edges to put in and take out (mpssm advise --save)");
   auto& model = config.model;
   visit("model.kind", model.kind, "");
   visit("model.channels", model.channels, "width");

@@ -84,6 +84,79 @@ class Advise(unittest.TestCase):
             self.assertAlmostEqual(change["value"]["before"], float(before[name][column]), delta=2e-6)
             self.assertAlmostEqual(change["value"]["after"], float(after[name][column]), delta=2e-6)
 
+    def own_run(self, *settings):
+        (self.folder / "own").mkdir(exist_ok=True)
+        names = [f"n{k}" for k in range(20)]
+        edges = [(names[k], names[(k + step) % 20]) for k in range(20) for step in (1, 3)]
+        (self.folder / "own" / "nodes.csv").write_text("id,height,label\n" + "".join(
+            f"{name},{(7 * k) % 11 * 0.7:.1f},{'ab'[k % 2]}\n" for k, name in enumerate(names)))
+        (self.folder / "own" / "edges.csv").write_text(table(edges))
+        self.mpssm("train", "own", "--out", "run", "--quiet", "--set", "model.blocks=2", "--set", "train.epochs=4", *settings)
+        return edges
+
+    def test_edges_that_harm_and_training_without_them(self):
+        edges = self.own_run()
+        found = json.loads(self.mpssm("advise", "run", "--edges", "3", "--save", "less.json", "--json"))["edges"]
+        self.assertEqual(found["count"], len(edges))
+        for edge in found["harmful"]:
+            self.assertIn(tuple(edge["edge"]), {*edges, *((v, u) for u, v in edges)})
+            self.assertIsNotNone(edge["loss_without"])
+        if not found["harmful"]:
+            self.skipTest("nothing harms")
+        # What is said of the loss without them is what evaluate says of the run on that graph.
+        gone = {frozenset(edge["edge"]) for edge in found["harmful"]}
+        self.mpssm("train", "own", "--rewired", "less.json", "--out", "less", "--quiet", "--set", "train.epochs=2")
+        pins = json.loads((self.folder / "less" / "data.json").read_text())
+        self.assertEqual(len(pins["edit"]["remove"]), len(gone))
+        card = json.loads((self.folder / "less" / "card.json").read_text())
+        self.assertIn(str(len(edges) - len(gone)), json.dumps(card))
+
+    def test_a_run_keeps_its_rewired_graph_without_the_file(self):
+        self.own_run()
+        self.mpssm("advise", "run", "--rounds", "2", "--tau", "4", "--save", "new.json")
+        edit = json.loads((self.folder / "new.json").read_text())
+        self.assertEqual(len(edit["add"]), 2)
+        self.mpssm("train", "own", "--rewired", "new.json", "--out", "rewired", "--quiet", "--set", "train.epochs=3")
+        before = self.mpssm("predict", "rewired")
+        (self.folder / "new.json").unlink()
+        self.assertEqual(self.mpssm("predict", "rewired"), before)
+        self.mpssm("evaluate", "rewired")
+        # It is the graph with these edges: the run on tables that have them predicts the same.
+        (self.folder / "with").mkdir()
+        (self.folder / "with" / "nodes.csv").write_text((self.folder / "own" / "nodes.csv").read_text())
+        rows = (self.folder / "own" / "edges.csv").read_text()
+        (self.folder / "with" / "edges.csv").write_text(rows + "".join(f"{u},{v}\n" for u, v in edit["add"]))
+        self.mpssm("train", "with", "--out", "same", "--quiet", "--set", "train.epochs=3")
+        self.assertEqual(self.mpssm("predict", "same"), before)
+
+    def test_shares_add_up_and_are_named(self):
+        self.own_run()
+        found = json.loads(self.mpssm("advise", "run", "--target", "n4", "--attribute", "--json"))["attribution"]
+        self.assertAlmostEqual(sum(share["share"] for share in found["state"]["shares"]), 1.0, delta=1e-9)
+        path = found["prediction"]
+        self.assertAlmostEqual(sum(share["share"] for share in path["shares"]) + path["gap"],
+                               path["value"] - path["baseline"], delta=1e-5)
+        text = self.mpssm("advise", "run", "--target", "n4", "--attribute")
+        self.assertIn("Shapley", text)
+        self.assertIn("Integrated gradients", text)
+
+    def test_bounds_hold_and_pages_are_written(self):
+        self.own_run()
+        found = json.loads(self.mpssm("advise", "run", "--target", "n4", "--epsilon", "0.1", "--move", "n4,n5", "--html",
+                                      "page.html", "--json"))["robustness"]
+        self.assertEqual(found["nodes"], ["n4", "n5"])
+        for state in found["states"]:
+            self.assertLessEqual(state["found"], state["bound"])
+        self.assertTrue((self.folder / "page.html").read_text().startswith("<!doctype html>\n<!-- mpssm report -->"))
+
+    def test_spare_edges_are_told_on_the_graph_without_them(self):
+        advice = json.loads(self.mpssm("advise", "edges.csv", "--spare", "2", "--tau", "6", "--json"))["spare"]
+        pair = advice["source"], advice["target"]
+        for edge in advice["edges"]:
+            rest = [e for e in EDGES if set(e) != set(edge["edge"])]
+            self.assertAlmostEqual(edge["value"], self.sensitivity(rest, *pair, 6), delta=1e-12)
+        self.assertEqual(advice["candidates"] + advice["bridges"], len(EDGES))
+
     def test_what_does_not_fit_is_one_line(self):
         (self.folder / "nobody.csv").write_text("src,dst\n")
         for args, words in ((["edges.csv", "--remove", "ann,fay"], "--remove ann,fay: there is no such edge"),
@@ -91,9 +164,26 @@ class Advise(unittest.TestCase):
                             (["edges.csv", "--add", "ann"], "expected u,v"),
                             (["edges.csv", "--add", "ann,zoe"], "zoe"),
                             (["edges.csv", "--rewire", "1", "--source", "ann"], "neither"),
+                            (["edges.csv", "--edges", "2"], "--edges: expected a run"),
+                            (["edges.csv", "--attribute"], "--attribute: expected a run"),
+                            (["edges.csv", "--move", "ann"], "--move: expected --epsilon"),
+                            (["edges.csv", "--depth", "0.5", "--save", "x.json"], "--save: no edge is advised"),
+                            (["edges.csv", "--rewire", "1", "--save", "edges.csv"], "edges.csv"),
                             (["nothing.csv"], "nothing.csv")):
             result = program.run(["advise", *args], self.folder)
             self.assertEqual((result.code, result.err.count("\n")), (1, 1), result.err)
+            self.assertIn(words, result.err)
+
+
+    def test_edges_that_do_not_fit_the_data_are_one_line(self):
+        self.own_run()
+        (self.folder / "bad.json").write_text('{"mpssm_edges":1,"graph":"g","weight":1,"add":[["n1","zoe"]],"remove":[]}')
+        (self.folder / "there.json").write_text('{"mpssm_edges":1,"graph":"g","weight":1,"add":[["n1","n2"]],"remove":[]}')
+        (self.folder / "other.json").write_text('{"edges": []}')
+        for name, words in (("bad.json", "zoe"), ("there.json", "there already"), ("other.json", "mpssm advise --save"),
+                            ("none.json", "none.json"), ("own/nodes.csv", "mpssm advise --save")):
+            result = program.run(["train", "own", "--rewired", name, "--out", "refused"], self.folder)
+            self.assertEqual(result.code, 1, result.err)
             self.assertIn(words, result.err)
 
 

@@ -106,7 +106,12 @@ class Files(Folder):
         summary = json.loads(self.page("seeds/summary.json").read_text())
         self.assertIn(f">{summary['test_mean']:.4g}<", text)
         self.mpssm("report", "seeds/split-0-seed-0", "board", "--out", "two.html")
-        self.assertIn("2 runs", self.page("two.html").read_text())
+        both = self.page("two.html").read_text()
+        self.assertIn("2 runs", both)
+        # Where predictions listen, a line for each run, the numbers of mpssm sensitivity.
+        found = json.loads(self.mpssm("sensitivity", "board", "--predictions", "5", "--compare", "seeds/split-0-seed-0", "--json"))
+        for run in ("predictions", "compare"):
+            self.assertIn(f">{found[run]['mean_hop']:.2f}<", both)
 
     def test_no_stranger_is_replaced(self):
         self.page("table.html").write_text("mine")
@@ -128,6 +133,14 @@ class Files(Folder):
         finally:
             (self.folder / "away.csv").rename(self.folder / "own" / "nodes.csv")
         self.assertIn("Predictions and graph are not shown", self.page("orphan.html").read_text())
+
+    def test_every_page_has_advice(self):
+        text = self.page().read_text()
+        for words in ("edges that the loss of the validation part", "hops until 50 % of the limit", "with the edge",
+                      "Where predictions listen, by hops"):
+            self.assertIn(words, text)
+        found = json.loads(self.mpssm("advise", "board", "--edges", "5", "--json"))["edges"]
+        self.assertIn(f"{found['harmful'][0]['loss_without']:.6g}", text)
 
     def test_show_prints_the_record(self):
         text = self.mpssm("show", "board")
@@ -221,6 +234,40 @@ class InABrowser(Folder):
         rows = [line.split(",") for line in self.page("board/predictions.csv").read_text().splitlines()[1:]]
         for row in rows[::17]:
             self.assertAlmostEqual(values[row[0]][0], float(row[-1]), delta=1e-6)
+
+    def test_worst_pairs_can_be_jumped_to(self):
+        window = self.look()
+        pairs = window.run("return explorer.data.worst")
+        self.assertEqual(len(pairs), 8)
+        least = json.loads(self.mpssm("sensitivity", "board:12x12", "--worst", "1", "--tau", "6", "--json"))["worst"]["pairs"][0]
+        self.assertEqual([int(least["source"]), int(least["target"])], pairs[0])
+        window.click("#ex-worst button:nth-of-type(2)")
+        self.assertEqual(window.run("return [explorer.state.source, explorer.state.target]"), pairs[1])
+        self.assertEqual(window.errors(), [])
+
+    def test_bridges_limit_and_bounds_of_a_chain(self):
+        self.mpssm("sensitivity", "--make", "clique-chain:4x6", "--tau", "0:60", "--bounds", "--html", "chain.html")
+        window = self.look("chain.html")
+        self.assertEqual(window.errors(), [])
+        bridges = window.run("return document.querySelector('#ex-svg .bridges').getAttribute('d').split('M').length - 1")
+        self.assertEqual(bridges, len(window.run("return explorer.data.bridges")))
+        self.assertGreater(bridges, 2)
+        self.assertIn("bridge", window.run("return document.getElementById('ex-marks').textContent"))
+        source, target = window.run("return [explorer.state.source, explorer.state.target]")
+        told = json.loads(self.mpssm("sensitivity", "--make", "clique-chain:4x6", "--source", str(source), "--target", str(target),
+                                     "--tau", "20", "--bounds", "--limit", "--json"))
+        limit = window.run("const l = explorer.limitOf(explorer.state.target, explorer.state.source); return [l.q, l.error(20)]")
+        self.assertAlmostEqual(limit[0], told["limit"], delta=1e-12)
+        self.assertAlmostEqual(limit[0] + limit[1], told["bounds"]["at"][0]["upper"], delta=1e-9)
+        self.assertIn("its limit", window.run("return document.getElementById('ex-curve').textContent"))
+
+    def test_advised_edges_are_drawn(self):
+        self.mpssm("advise", "clique-chain:4x6", "--rewire", "2", "--tau", "20", "--html", "advice.html")
+        window = self.look("advice.html")
+        self.assertEqual(window.errors(), [])
+        self.assertEqual(window.run("return document.querySelector('#ex-svg .advised').getAttribute('d').split('M').length - 1"), 2)
+        self.assertEqual(window.run(CONTRAST), [])
+        self.assertEqual(window.run(NAMELESS), [])
 
     def test_headings_sort(self):
         window = self.look()
