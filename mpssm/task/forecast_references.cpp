@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/task/forecast_references.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
 #include <limits>
@@ -125,26 +126,48 @@ struct NormalEquations {
   }
 };
 
+/// Windows by the thousand take more memory as doubles than the training that follows: so many
+/// readings at a time. `body(begin, end)` gets windows of [B, N, ...].
+template <typename Body>
+void for_some_windows(const torch::Tensor& windows, const Body& body) {
+  constexpr std::int64_t kReadings = 1 << 16;
+  const std::int64_t count = windows.size(0);
+  const std::int64_t step = std::max<std::int64_t>(1, kReadings / windows.size(1));
+  for (std::int64_t begin = 0; begin < count; begin += step) {
+    body(begin, std::min(begin + step, count));
+  }
+}
+
 NormalEquations normal_equations(const Windows& train, std::optional<float> null_value) {
   const std::int64_t lags = train.seen.size(2);
-  const torch::Tensor x = train.seen.reshape({-1, lags}).to(torch::kDouble);
-  const torch::Tensor design = torch::cat({x, torch::ones({x.size(0), 1}, torch::kDouble)}, 1);
-  std::vector<torch::Tensor> gram;
-  std::vector<torch::Tensor> right;
-  for (std::int64_t h = 0; h < train.truth.size(2); ++h) {
-    const torch::Tensor y = train.truth.select(2, h).reshape({-1, 1}).to(torch::kDouble);
-    const torch::Tensor known =
-        null_value ? design * (y != *null_value).to(torch::kDouble) : design;
-    gram.push_back(ops::transposed_matmul(known, design));
-    right.push_back(ops::transposed_matmul(known, y));
-  }
-  return {torch::stack(gram), torch::stack(right), static_cast<double>(x.size(0))};
+  const std::int64_t horizon = train.truth.size(2);
+  NormalEquations sums{torch::zeros({horizon, lags + 1, lags + 1}, torch::kDouble),
+                       torch::zeros({horizon, lags + 1, 1}, torch::kDouble)};
+  for_some_windows(train.seen, [&](std::int64_t begin, std::int64_t end) {
+    const torch::Tensor x = train.seen.slice(0, begin, end).reshape({-1, lags}).to(torch::kDouble);
+    const torch::Tensor design = torch::cat({x, torch::ones({x.size(0), 1}, torch::kDouble)}, 1);
+    for (std::int64_t h = 0; h < horizon; ++h) {
+      const torch::Tensor y =
+          train.truth.slice(0, begin, end).select(2, h).reshape({-1, 1}).to(torch::kDouble);
+      const torch::Tensor known =
+          null_value ? design * (y != *null_value).to(torch::kDouble) : design;
+      sums.gram[h] += ops::transposed_matmul(known, design);
+      sums.right[h] += ops::transposed_matmul(known, y);
+    }
+    sums.count += static_cast<double>(x.size(0));
+  });
+  return sums;
 }
 
 torch::Tensor apply_line(const torch::Tensor& seen, const torch::Tensor& weights) {
   const std::int64_t lags = seen.size(2);
   const torch::Tensor slope = weights.slice(1, 0, lags).t();  // [lags, H]
-  return (ops::matmul(seen.to(torch::kDouble), slope) + weights.select(1, lags)).to(torch::kFloat);
+  torch::Tensor result = torch::empty({seen.size(0), seen.size(1), slope.size(1)});
+  for_some_windows(seen, [&](std::int64_t begin, std::int64_t end) {
+    const torch::Tensor some = seen.slice(0, begin, end).to(torch::kDouble);
+    result.slice(0, begin, end).copy_(ops::matmul(some, slope) + weights.select(1, lags));
+  });
+  return result;
 }
 
 }  // namespace

@@ -112,7 +112,10 @@ class SeriesProblem final : public Problem {
   graph::Gso largest_gso(std::int64_t) const override { return gso_; }
   std::int64_t evaluation_batch() const override { return evaluation_batch_; }
   std::int64_t data_bytes() const override {
-    return 8 * (inputs_.numel() + series_.numel()) + 40 * gso_.num_nonzeros();
+    // Forecasts of the largest part that is evaluated, in pieces and joined, and the truth.
+    const std::int64_t windows = std::max(split_.test - split_.val, split_.end - split_.test);
+    const std::int64_t forecasts = windows * data_.num_nodes * data_.horizon;
+    return 8 * (inputs_.numel() + series_.numel()) + 12 * forecasts + 40 * gso_.num_nonzeros();
   }
   std::int64_t num_train() const override { return train_end_; }
 
