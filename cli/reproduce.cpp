@@ -9,11 +9,10 @@
 #include <system_error>
 
 #include "mpssm/base/error.h"
-#include "mpssm/base/printable.h"
 #include "mpssm/io/file.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/study/page.h"
-#include "mpssm/study/run_row.h"
+#include "mpssm/study/run_experiment.h"
 
 #include "cli/code_stamp.h"
 #include "cli/terminal.h"
@@ -54,73 +53,25 @@ Examples:
 Experiments: gpp ablation hetero temporal traffic lrgb runtime figure. A finished row is recorded in
 results/ and not run again; its runs are folders under runs/reproduce/.)";
 
-/// Runs a row unless it is recorded or its files are absent; false: interrupted.
-bool run_row(const study::Experiment& experiment, const study::Row& row, const Options& options) {
-  const fs::path path = study::results_path(options.results_folder(), experiment.name);
-  const std::string title = experiment.name + " " + row.name;
-  const study::RunOptions run_options{
-      .quick = options.quick,
-      .max_runs = options.seeds,
-      .out = options.runs_folder(),
-      .program = study::provenance_here(code_stamp::kCommit, code_stamp::kDirty)};
-  if (!options.quick) {
-    const auto results = study::read_results(path);
-    switch (study::is_recorded(study::find_result(results, row.name), row, run_options,
-                               path.string())) {
-      case study::Recorded::kYes:
-        say(title + ": recorded in " + path.string());
-        return true;
-      case study::Recorded::kOtherSettings:
-        say(fmt::format("{}: {} was had with other settings", path.string(), row.name));
-        break;
-      case study::Recorded::kNo:
-        break;
-    }
-  }
-  const bool needs_files = !options.quick || row.quick_dataset.empty();
-  if (needs_files && study::is_absent(row.dataset, options.data_dir)) {
-    say(fmt::format("{}: not run, the files of {} are absent (mpssm data info {})", title,
-                    row.dataset, row.dataset));
-    return true;
-  }
-  say("--- " + title);
-  const auto result = study::run_row(
-      experiment, row, run_options, [&](const train::Config& config, const fs::path& run) {
-        return train_once(config,
-                          {.folder = run, .data_dir = options.data_dir, .resume = fs::exists(run)});
-      });
-  if (!result) return false;
-  study::record_result(path, *result);
-  return true;
-}
-
 int run_experiment(const study::Experiment& experiment, const Options& options) {
-  bool found = options.row.empty();
-  for (const study::Row& row : experiment.rows) {
-    if (!options.row.empty() && row.name != options.row) continue;
-    found = true;
-    if (!run_row(experiment, row, options)) {
-      say("stopped; the same command goes on");
-      return kInterrupted;
-    }
+  const study::ExperimentOptions how{
+      .row = options.row,
+      .run = {.quick = options.quick,
+              .max_runs = options.seeds,
+              .out = options.runs_folder(),
+              .program = study::provenance_here(code_stamp::kCommit, code_stamp::kDirty)},
+      .results = options.results_folder(),
+      .data_dir = options.data_dir,
+      .say = [](const std::string& line) { say(line); }};
+  const auto train_run = [&](const train::Config& config, const fs::path& run) {
+    return train_once(config,
+                      {.folder = run, .data_dir = options.data_dir, .resume = fs::exists(run)});
+  };
+  if (!study::run_experiment(experiment, how, train_run)) {
+    say("stopped; the same command goes on");
+    return kInterrupted;
   }
-  if (!found) {
-    std::string known;
-    for (const study::Row& row : experiment.rows) known += " " + row.name;
-    throw base::Error(
-        "--row", fmt::format("expected one of{}, got '{}'", known, base::printable(options.row)));
-  }
-  const auto results =
-      study::read_results(study::results_path(options.results_folder(), experiment.name));
-  if (options.quick) {
-    print(experiment.title +
-          ", a quick look: small data, few epochs, one run. Not to be compared "
-          "with the paper.\n");
-    print(study::quick_table(experiment, results));
-  } else {
-    print(experiment.title + "\n");
-    print(study::experiment_table(experiment, results));
-  }
+  print(study::outcome_of(experiment, how));
   return 0;
 }
 
