@@ -3,7 +3,6 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -54,10 +53,8 @@ int run(const Options& options) {
                           : part_name == "val" ? data::Part::kVal
                                                : data::Part::kTest;
   const task::Metrics metrics = run::evaluate(experiment, part);
-  std::vector<std::vector<std::string>> rows = {{"metric", part_name}};
-  for (const auto& [name, value] : metrics) rows.push_back({name, fmt::format("{:.4f}", value)});
   print(experiment.dataset->name + ": " + experiment.dataset->protocol);
-  print(table(rows));
+  print(report::metrics_of(part_name, metrics));
   const fs::path record = fs::path(options.run) / "record.json";
   if (part_name == "test" && fs::exists(record)) {
     print(report::references_of(

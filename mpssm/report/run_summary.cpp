@@ -16,7 +16,18 @@ namespace {
 
 std::string number(const Metrics& metrics, const std::string& name) {
   const auto found = metrics.find(name);
-  return found == metrics.end() ? std::string() : fmt::format("{:.4f}", found->second);
+  if (found == metrics.end()) return {};
+  return std::isnan(found->second) ? "-" : fmt::format("{:.4f}", found->second);
+}
+
+/// Why a metric is not a number there.
+std::string reason_of(const std::string& name) {
+  if (name == "r2") return "needs two different values";
+  if (name == "roc_auc") return "needs both classes";
+  if (name == "average_precision") return "needs a positive one";
+  if (name == "mape") return "needs values other than 0";
+  if (name.starts_with("hits_")) return "needs as many pairs without an edge";
+  return "needs samples";
 }
 
 /// R2 of a single sample, say, is not.
@@ -48,7 +59,7 @@ std::string references_of(const RunRecord& record) {
   Rows rows = {{"test"}};
   std::vector<std::string> names = {record.metric};
   for (const char* name : {"mae_3", "mae_6", "mae_12", "accuracy", "balanced_accuracy", "f1",
-                           "macro_f1", "rmse", "r2"}) {
+                           "macro_f1", "rmse", "r2", "hits_20", "hits_50", "hits_100"}) {
     const bool is_told = record.references.front().test.contains(name) && name != record.metric;
     if (is_defined(test, name) && is_told) names.emplace_back(name);
   }
@@ -61,6 +72,17 @@ std::string references_of(const RunRecord& record) {
   add_row("this model", test);
   for (const auto& reference : record.references) add_row(reference.name, reference.test);
   return table(rows);
+}
+
+std::string metrics_of(const std::string& part, const Metrics& metrics) {
+  Rows rows = {{"metric", part}};
+  std::string reasons;
+  for (const auto& [name, value] : metrics) {
+    rows.push_back({name, number(metrics, name)});
+    if (std::isnan(value))
+      reasons += fmt::format("{} is not defined: it {}\n", name, reason_of(name));
+  }
+  return table(rows) + reasons;
 }
 
 namespace {
