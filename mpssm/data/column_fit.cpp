@@ -41,6 +41,7 @@ class Fit {
     }
     cells_ = std::ssize(table_.rows) - report_.missing;
     if (cells_ == 0) return leave_out("empty", "no cell has a value");
+    if (wanted == Wanted::kText) return fit_text();
     if (wanted != Wanted::kCategorical) {
       if (is_number(wanted)) return fit_numbers(wanted, standardise);
       if (is_yes_no()) return fit_yes_no();
@@ -257,9 +258,10 @@ class Fit {
     if (wanted == Wanted::kAuto && blanks >= 3 * cells_ && 2 * different > cells_) {
       throw base::Error(
           table_.place(first, column_),
-          fmt::format("'{}' begins a column of free text, which is not understood; leave it out by "
-                      "data.ignore={}, or put numbers made of it in its place",
-                      base::printable(cell(first), 40), base::printable(report_.name)));
+          fmt::format(
+              "'{1}' begins a column of free text, which is not understood; leave it out by "
+              "data.ignore={0}, or have groups of characters counted by data.text={0}",
+              base::printable(report_.name), base::printable(cell(first), 40)));
     }
     if (wanted == Wanted::kAuto && different == cells_ && cells_ > kLeastIds) {
       return leave_out("text", "a different value in every row, like an id");
@@ -271,6 +273,15 @@ class Fit {
     }
     if (column.categories.size() == 1 && !column.has_missing && !column.has_other) {
       return leave_out("categories", "the same value in all training rows");
+    }
+    return column;
+  }
+
+  Column fit_text() const {
+    constexpr std::int64_t kBuckets = 128;
+    Column column{.name = report_.name, .kind = ColumnKind::kText, .buckets = kBuckets};
+    for (std::size_t row = 0; row < table_.rows.size(); ++row) {
+      column.has_missing = column.has_missing || (learn_[row] && is_missing(cell(row)));
     }
     return column;
   }

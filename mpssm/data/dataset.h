@@ -65,12 +65,12 @@ enum class ColumnKind {
   kCategories,  ///< one feature per value, 1 where the cell has it
   kBoolean,     ///< 1 for yes, true, ...; 0 for no, false, ...
   kDate,        ///< (day - mean) / scale; place in the year, in the week, if told in the day
+  kText,        ///< how often groups of three characters come, each group in one of some features
 };
 inline constexpr base::EnumRow<ColumnKind> kColumnKinds[] = {
-    {ColumnKind::kNumber, "number"},
-    {ColumnKind::kCategories, "categories"},
-    {ColumnKind::kBoolean, "yes/no"},
-    {ColumnKind::kDate, "date"},
+    {ColumnKind::kNumber, "number"},  {ColumnKind::kCategories, "categories"},
+    {ColumnKind::kBoolean, "yes/no"}, {ColumnKind::kDate, "date"},
+    {ColumnKind::kText, "text"},
 };
 constexpr base::EnumTable<ColumnKind> table_of(ColumnKind) { return kColumnKinds; }
 
@@ -97,7 +97,8 @@ struct Column {
   std::string fill_category = {};  ///< the same for categories: the most frequent one
   bool decimal_comma = false;      ///< 1.234,5 and not 1,234.5
   DateOrder date_order = DateOrder::kDayFirst;
-  bool has_time = false;  ///< dates: with a time of day
+  bool has_time = false;     ///< dates: with a time of day
+  std::int64_t buckets = 0;  ///< text: features that groups of characters are dealt to
 };
 
 /// What was made of a column, for people.

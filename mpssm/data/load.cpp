@@ -211,7 +211,8 @@ void refuse_unused(const std::string& name, const LoadOptions& options, Dataset&
         {"data.id", options.id},
         {"data.ignore", options.ignore},
         {"data.categorical", options.categorical},
-        {"data.numeric", options.numeric}};
+        {"data.numeric", options.numeric},
+        {"data.text", options.text}};
     for (const auto& [setting, value] : settings) {
       if (!value.empty()) refuse(setting, "is no table and has no columns");
     }

@@ -33,6 +33,7 @@ struct LoadOptions {
   std::string ignore = {};               ///< own tables: columns to leave out, "a,b"
   std::string categorical = {};          ///< own tables: columns to read as categories
   std::string numeric = {};              ///< own tables: columns to read as numbers
+  std::string text = {};                 ///< own tables: columns to read as free text
   std::optional<bool> standardise = {};  ///< own tables and series; default: yes
   std::optional<std::int64_t> lags = {};
   std::optional<std::int64_t> horizon = {};

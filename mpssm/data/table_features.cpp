@@ -5,12 +5,14 @@
 #include <fmt/core.h>
 #include <numbers>
 #include <set>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/nearest.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/base/utf8.h"
 #include "mpssm/data/cells.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/tables.h"
@@ -25,11 +27,43 @@ std::size_t value_width(const Column& column) {
       return column.categories.size() + (column.has_other ? 1 : 0);
     case ColumnKind::kDate:
       return column.has_time ? 7 : 5;
+    case ColumnKind::kText:
+      return static_cast<std::size_t>(column.buckets);
     case ColumnKind::kNumber:
     case ColumnKind::kBoolean:
       break;
   }
   return 1;
+}
+
+// Groups of three characters (UTF-8, ASCII letters in lower case, blanks around the words), each
+// counted up or down in the feature that its hash names; the counts of a cell have length 1.
+void count_characters(std::string_view cell, std::span<float> features) {
+  std::string text = " ";
+  for (const char c : cell) {
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    const bool is_blank = lower == ' ' || lower == '\t' || lower == '\n' || lower == '\r';
+    if (!is_blank || text.back() != ' ') text += is_blank ? ' ' : lower;
+  }
+  if (text.back() != ' ') text += ' ';
+  std::vector<std::size_t> begins;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (base::starts_character(text[i])) begins.push_back(i);
+  }
+  begins.push_back(text.size());
+  constexpr std::size_t kGroup = 3;
+  double squares = 0.0;
+  for (std::size_t i = 0; i + kGroup < begins.size(); ++i) {
+    std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+    for (std::size_t at = begins[i]; at < begins[i + kGroup]; ++at) {
+      hash = (hash ^ static_cast<unsigned char>(text[at])) * 0x100000001b3u;
+    }
+    hash ^= hash >> 32;
+    features[hash % features.size()] += (hash >> 31 & 1) != 0 ? 1.0f : -1.0f;
+  }
+  for (const float count : features) squares += static_cast<double>(count) * count;
+  if (squares == 0.0) return;
+  for (float& count : features) count = static_cast<float>(count / std::sqrt(squares));
 }
 
 std::size_t width_of(const Column& column) {
@@ -45,6 +79,7 @@ class Writer {
     source_ = source;
     first_ = first;
     if (column.kind == ColumnKind::kCategories) return write_categories(column);
+    if (column.kind == ColumnKind::kText) return write_text(column);
     slips_ = 0;
     for (std::size_t row = 0; row < table_.rows.size(); ++row) {
       const std::string_view cell = table_.rows[row][source];
@@ -132,6 +167,17 @@ class Writer {
                     base::printable(*unknown.begin())));
   }
 
+  void write_text(const Column& column) {
+    for (std::size_t row = 0; row < table_.rows.size(); ++row) {
+      const std::string_view cell = table_.rows[row][source_];
+      if (is_missing(cell)) {
+        if (column.has_missing) at(row, value_width(column)) = 1.0f;
+        continue;
+      }
+      count_characters(cell, std::span(&at(row, 0), value_width(column)));
+    }
+  }
+
   // A few are read as missing; a column of them is another column.
   void check_slips(const Column& column) const {
     if (slips_ == 0) return;
@@ -172,6 +218,7 @@ std::vector<Column> fit_columns(const io::CsvTable& table, std::span<const std::
                                 std::vector<std::string>& notes) {
   const auto numeric = columns_named(table, "data.numeric", options.numeric);
   const auto categorical = columns_named(table, "data.categorical", options.categorical);
+  const auto text = columns_named(table, "data.text", options.text);
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
@@ -180,6 +227,7 @@ std::vector<Column> fit_columns(const io::CsvTable& table, std::span<const std::
     const std::string& name = table.header[column];
     const Wanted wanted = has(numeric, name)       ? Wanted::kNumeric
                           : has(categorical, name) ? Wanted::kCategorical
+                          : has(text, name)        ? Wanted::kText
                                                    : Wanted::kAuto;
     ColumnReport report;
     const auto kept =
@@ -212,6 +260,9 @@ ColumnReport report_of(const Column& column) {
     case ColumnKind::kDate:
       report.encoding =
           column.has_time ? "day; place in year, week and day" : "day; place in year and week";
+      break;
+    case ColumnKind::kText:
+      report.encoding = fmt::format("groups of 3 characters, hashed to {}", column.buckets);
       break;
     case ColumnKind::kCategories:
       report.encoding =
@@ -246,6 +297,7 @@ Matrix apply_columns(const io::CsvTable& table, const std::vector<Column>& colum
       report.encoding += fmt::format("; missing: {}{}",
                                      column.kind == ColumnKind::kCategories
                                          ? "'" + base::printable(column.fill_category, 40) + "'"
+                                     : column.kind == ColumnKind::kText ? std::string("all 0")
                                      : column.kind == ColumnKind::kBoolean
                                          ? std::string(column.fill > 0.5 ? "1" : "0")
                                          : "the median",

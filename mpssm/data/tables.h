@@ -28,7 +28,7 @@ bool is_degree(const LoadOptions& options);
 /// What may be learned from: all rows but those of val and test.
 std::vector<bool> rows_to_learn_from(std::span<const Part> parts);
 
-enum class Wanted { kAuto, kNumeric, kCategorical };
+enum class Wanted { kAuto, kNumeric, kCategorical, kText };
 
 /// How a column becomes numbers, learned from the rows marked in `learn`; what kind of column it is
 /// is told by all rows. nullopt: it is left out, and the report says why. Adds a note where a user

@@ -45,6 +45,7 @@ ordered_json to_json(const data::Column& column) {
     json["fill"] = column.fill_category;
   }
   if (column.decimal_comma) json["decimal_comma"] = true;
+  if (column.kind == data::ColumnKind::kText) json["buckets"] = column.buckets;
   if (column.kind == data::ColumnKind::kDate) {
     json["order"] = table_of(column.date_order).name(column.date_order);
     json["has_time"] = column.has_time;
@@ -70,6 +71,8 @@ data::Column column_from(const ordered_json& json) {
                           ? data::DateOrder::kMonthFirst
                           : data::DateOrder::kDayFirst;
   column.has_time = json.value("has_time", false);
+  constexpr std::int64_t kMostBuckets = 1 << 16;  // a hostile file may say anything
+  column.buckets = std::clamp<std::int64_t>(json.value("buckets", 1), 1, kMostBuckets);
   return column;
 }
 

@@ -35,6 +35,7 @@ data::LoadOptions load_options(const train::Config& config, const fs::path& data
   options.ignore = data.ignore;
   options.categorical = data.categorical;
   options.numeric = data.numeric;
+  options.text = data.text;
   // Not said is not "no": a registered dataset knows better.
   if (!data.standardise) options.standardise = false;
   if (data.lags > 0) options.lags = data.lags;

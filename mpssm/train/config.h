@@ -62,6 +62,7 @@ struct DataConfig {
   std::string ignore = "";
   std::string categorical = "";
   std::string numeric = "";
+  std::string text = "";
   bool standardise = true;
   std::int64_t lags = 0;
   std::int64_t horizon = 0;
@@ -138,6 +139,7 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("data.ignore", data.ignore, "own tables: columns to leave out, a,b,c");
   visit("data.categorical", data.categorical, "own tables: columns to read as categories");
   visit("data.numeric", data.numeric, "own tables: columns to read as numbers");
+  visit("data.text", data.text, "own tables: columns of free text, read as groups of characters");
   visit("data.directed", data.directed,
         "own tables: the way of messages; auto: both, unless a pair has two weights");
   visit("data.standardise", data.standardise, "own tables and series: mean 0, deviation 1");
