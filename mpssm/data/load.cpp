@@ -243,8 +243,8 @@ std::string way_out_of(const fs::path& extension) {
     return "pickled Python is never loaded; in Python: numpy.savez('g.npz', x=data.x, "
            "edge_index=data.edge_index, y=data.y)";
   }
-  if (ending == ".graphml" || ending == ".gml" || ending == ".gexf") {
-    return "in Python: json.dump(networkx.node_link_data(graph), open('g.json', 'w'))";
+  if (ending == ".gexf" || ending == ".net" || ending == ".graph6" || ending == ".dot") {
+    return "in Python: networkx.write_graphml(graph, 'g.graphml')";
   }
   if (ending == ".parquet" || ending == ".feather") {
     return "in Python: pandas.read_parquet(path).to_csv('nodes.csv', index=False)";
@@ -258,14 +258,17 @@ std::string way_out_of(const fs::path& extension) {
 
 Dataset read_path(const fs::path& path, const LoadOptions& options) {
   if (is_folder(path)) return read_folder(path, options);
-  const fs::path extension = path.extension();
+  const fs::path extension = path.extension() == ".gz" ? path.stem().extension() : path.extension();
+  if (extension == ".graphml" || extension == ".xml") return read_graphml(path, options);
+  if (extension == ".gml") return read_gml(path, options);
   if (extension == ".npz") return read_npz(path, options);
   if (extension == ".json" && is_node_link(path)) return read_node_link_json(path, options);
   if (extension == ".json") return read_series_json(path, temporal_protocol(0), options);
   if (is_csv(path)) return read_beside(path, options);
   throw base::Error(
       {.where = shown(path),
-       .expected = "a folder with nodes.csv and edges.csv, or a .csv, .npz or .json file",
+       .expected = "a folder with nodes.csv and edges.csv, or a .csv, .npz, .json, .graphml or "
+                   ".gml file",
        .got = fmt::format("a file ending in '{}'", shown(extension)),
        .hint = way_out_of(extension)});
 }
@@ -274,7 +277,8 @@ Dataset read_path(const fs::path& path, const LoadOptions& options) {
 bool looks_like_a_path(const std::string& name) {
   const fs::path extension = fs::path(name).extension();
   return name.find('/') != std::string::npos || name == "." || name == ".." ||
-         extension == ".npz" || extension == ".json" || is_csv(name);
+         extension == ".npz" || extension == ".json" || extension == ".graphml" ||
+         extension == ".gml" || is_csv(name);
 }
 
 // Something is there, but nothing that can be read.

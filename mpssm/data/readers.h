@@ -28,6 +28,10 @@ Dataset read_node_link_json(const std::filesystem::path& path, const LoadOptions
 /// Whether the file is JSON with nodes and links.
 bool is_node_link(const std::filesystem::path& path);
 
+/// The same in GraphML, and in GML.
+Dataset read_graphml(const std::filesystem::path& path, const LoadOptions& options);
+Dataset read_gml(const std::filesystem::path& path, const LoadOptions& options);
+
 /// Many graphs as tables; without `graphs`, something is learned of the nodes.
 struct GraphTables {
   std::filesystem::path nodes = {};

@@ -232,8 +232,8 @@ class BadTables(BadInput):
         self.refuse(["data", "info", "own"], "nodes.csv.gz", "MiB", "unpack")
 
     def test_kinds_of_files_that_are_not_read_say_what_to_do(self):
-        for name, way in (("d.pt", "numpy.savez"), ("d.pkl", "numpy.savez"), ("d.parquet", "to_csv"), ("d.graphml", "node_link_data"),
-                          ("d.gml", "node_link_data"), ("d.xlsx", "CSV"), ("d.h5", "npz")):
+        for name, way in (("d.pt", "numpy.savez"), ("d.pkl", "numpy.savez"), ("d.parquet", "to_csv"),
+                          ("d.gexf", "write_graphml"), ("d.xlsx", "CSV"), ("d.h5", "npz")):
             self.write(name, b"anything")
             self.refuse(["data", "info", name], name, "expected", way)
 
