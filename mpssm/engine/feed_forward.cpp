@@ -12,11 +12,12 @@ namespace {
 
 using kernels::Transpose;
 
+/// Of rows [row, row + count) of the whole.
 template <typename T>
-void drop(const Drop& how, T* numbers, std::int64_t first, std::int64_t count) {
+void drop(const Drop& how, T* numbers, std::int64_t row, std::int64_t count, std::int64_t width) {
   if (how.probability == 0.0) return;
-  kernels::dropout(numbers, numbers, count, static_cast<std::uint64_t>(first), how.seed,
-                   how.probability);
+  kernels::dropout(numbers, numbers, count * width, static_cast<std::uint64_t>(row * width),
+                   how.seed, how.probability);
 }
 
 template <typename Buffers, typename Args>
@@ -50,9 +51,9 @@ struct NormLinearBackward {
 
   NormLinearBackward(const NormLinear<T>& args, std::int64_t workers, Workspace& workspace)
       : w_back(args.out, args.in, args.precision, workers, workspace),
-        w(args.rows, args.in, args.out, args.precision, workers, workspace),
-        scale(args.rows, args.norm ? args.in : 0, workspace),
-        shift(args.rows, args.norm ? args.in : 0, workspace),
+        w(parts_of(args), args.in, args.out, args.precision, workers, workspace),
+        scale(parts_of(args), args.norm ? args.in : 0, workspace),
+        shift(parts_of(args), args.norm ? args.in : 0, workspace),
         norm(args.norm, args.in, workers, workspace),
         x(args.kept_x, args.precision, args.in, workers, workspace) {}
 };
@@ -86,12 +87,12 @@ struct FeedForwardBackward {
   FeedForwardBackward(const FeedForward<T>& args, std::int64_t workers, Workspace& workspace)
       : w1_back(args.hidden, args.in, args.precision, workers, workspace),
         w2_back(args.out, args.hidden, args.precision, workers, workspace),
-        w1(args.rows, args.hidden, args.in, args.precision, workers, workspace),
-        w2(args.rows, args.out, args.hidden, args.precision, workers, workspace),
-        b1(args.rows, args.hidden, workspace),
-        b2(args.rows, args.out, workspace),
-        scale(args.rows, args.norm ? args.in : 0, workspace),
-        shift(args.rows, args.norm ? args.in : 0, workspace),
+        w1(parts_of(args), args.hidden, args.in, args.precision, workers, workspace),
+        w2(parts_of(args), args.out, args.hidden, args.precision, workers, workspace),
+        b1(parts_of(args), args.hidden, workspace),
+        b2(parts_of(args), args.out, workspace),
+        scale(parts_of(args), args.norm ? args.in : 0, workspace),
+        shift(parts_of(args), args.norm ? args.in : 0, workspace),
         norm(args.norm, args.in, workers, workspace),
         x(args.kept_x, args.precision, args.in, workers, workspace),
         before(args.kept_hidden, args.precision, args.hidden, workers, workspace),
@@ -123,7 +124,7 @@ template <typename T>
 void forward(const NormLinear<T>& args, T* y, Workspace workspace, const Executor& executor) {
   const NormLinearForward<T> buffers(args, executor.workers(), workspace);
   buffers.w.pack(Transpose::kNo, args.w);
-  for_tiles(args.rows, args.rows * args.in * args.out / 8, executor,
+  for_tiles(parts_of(args), args.rows * args.in * args.out / 8, executor,
             [&](std::int64_t, std::int64_t worker, std::int64_t row, std::int64_t count) {
               const T* const normal = buffers.norm.forward(args.x + row * args.in, count, worker);
               buffers.w.multiply(normal, count, nullptr, y + row * args.out, worker);
@@ -141,7 +142,7 @@ void backward(const NormLinear<T>& args, const T* grad, T* grad_x, T* grad_w,
     buffers.scale.clear(part);
     buffers.shift.clear(part);
   }
-  for_tiles(args.rows, args.rows * args.in * args.out / 4, executor,
+  for_tiles(parts_of(args), args.rows * args.in * args.out / 4, executor,
             [&](std::int64_t part, std::int64_t worker, std::int64_t row, std::int64_t count) {
               const T* const g = grad + row * args.out;
               const T* const x = buffers.x.rows(args.x, args.in, row, count, worker);
@@ -168,7 +169,7 @@ void forward(const FeedForward<T>& args, T* y, T* kept, Workspace workspace,
   const FeedForwardForward<T> buffers(args, executor.workers(), workspace);
   buffers.w1.pack(Transpose::kYes, args.w1);
   buffers.w2.pack(Transpose::kYes, args.w2);
-  for_tiles(args.rows, args.rows * args.hidden * (args.in + args.out) / 8, executor,
+  for_tiles(parts_of(args), args.rows * args.hidden * (args.in + args.out) / 8, executor,
             [&](std::int64_t, std::int64_t worker, std::int64_t row, std::int64_t count) {
               const T* const normal = buffers.norm.forward(args.x + row * args.in, count, worker);
               T* const hidden = buffers.hidden.of(worker);
@@ -182,10 +183,10 @@ void forward(const FeedForward<T>& args, T* y, T* kept, Workspace workspace,
                 }
               }
               activate(args.activation, before, count * args.hidden, hidden, SerialExecutor());
-              drop(args.drop_hidden, hidden, row * args.hidden, count * args.hidden);
+              drop(args.drop_hidden, hidden, args.place.first + row, count, args.hidden);
               T* const out = y + row * args.out;
               buffers.w2.multiply(hidden, count, args.b2, out, worker);
-              drop(args.drop_out, out, row * args.out, count * args.out);
+              drop(args.drop_out, out, args.place.first + row, count, args.out);
               if (args.residual == nullptr) return;
               const T* const residual = args.residual + row * args.out;
               for (std::int64_t i = 0; i < count * args.out; ++i) out[i] += residual[i];
@@ -205,25 +206,25 @@ void backward(const FeedForward<T>& args, const T* kept, const T* grad,
       sums->clear(part);
     }
   }
-  for_tiles(args.rows, args.rows * args.hidden * (args.in + args.out) / 4, executor,
+  for_tiles(parts_of(args), args.rows * args.hidden * (args.in + args.out) / 4, executor,
             [&](std::int64_t part, std::int64_t worker, std::int64_t row, std::int64_t count) {
               const T* g = grad + row * args.out;
               if (args.drop_out.probability > 0.0) {
                 T* const dropped = buffers.grad_out.of(worker);
                 std::copy_n(g, count * args.out, dropped);
-                drop(args.drop_out, dropped, row * args.out, count * args.out);
+                drop(args.drop_out, dropped, args.place.first + row, count, args.out);
                 g = dropped;
               }
               const T* const before = buffers.before.rows(kept, args.hidden, row, count, worker);
               T* const hidden = buffers.hidden.of(worker);
               activate(args.activation, before, count * args.hidden, hidden, SerialExecutor());
-              drop(args.drop_hidden, hidden, row * args.hidden, count * args.hidden);
+              drop(args.drop_hidden, hidden, args.place.first + row, count, args.hidden);
               buffers.w2.add(g, hidden, count, part, worker);
               buffers.b2.add(g, count, part);
 
               T* const grad_hidden = buffers.grad_hidden.of(worker);
               buffers.w2_back.multiply(g, count, nullptr, grad_hidden, worker);
-              drop(args.drop_hidden, grad_hidden, row * args.hidden, count * args.hidden);
+              drop(args.drop_hidden, grad_hidden, args.place.first + row, count, args.hidden);
               activate_adjoint(args.activation, before, grad_hidden, count * args.hidden,
                                grad_hidden, SerialExecutor());
               const T* const x = buffers.x.rows(args.x, args.in, row, count, worker);

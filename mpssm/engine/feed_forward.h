@@ -9,6 +9,7 @@
 #include "mpssm/engine/activation.h"
 #include "mpssm/engine/executor.h"
 #include "mpssm/engine/precision.h"
+#include "mpssm/engine/row_place.h"
 #include "mpssm/engine/workspace.h"
 #include "mpssm/kernels/bf16.h"
 
@@ -44,6 +45,7 @@ struct NormLinear {
   /// kBf16, optional: [rows, in], where forward() leaves what backward() then reads instead of x:
   /// x less the mean of its row if there is a norm, which does not see the difference.
   kernels::Bf16* kept_x = nullptr;
+  RowPlace place = {};
 };
 
 template <typename T>
@@ -85,6 +87,7 @@ struct FeedForward {
   /// kBf16, optional: as above, and [rows, hidden] in place of `kept` below.
   kernels::Bf16* kept_x = nullptr;
   kernels::Bf16* kept_hidden = nullptr;
+  RowPlace place = {};
 };
 
 template <typename T>

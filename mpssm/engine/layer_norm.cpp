@@ -9,7 +9,6 @@
 namespace mpssm::engine {
 namespace {
 
-/// Rows of one task. Fixed: the gradients of scale and shift are summed per task, then over tasks.
 constexpr std::int64_t kTaskRows = 512;
 
 std::int64_t num_tasks(std::int64_t rows) { return (rows + kTaskRows - 1) / kTaskRows; }
@@ -30,23 +29,22 @@ void layer_norm(const LayerNorm<T>& args, const T* shift, T* y, const Executor& 
 }
 
 std::int64_t layer_norm_scratch(std::int64_t rows, std::int64_t width) {
-  return 2 * num_tasks(rows) * width;
+  return 2 * RowParts(rows).count * width;
 }
 
 template <typename T>
 void layer_norm_adjoint(const LayerNorm<T>& args, const T* grad, T* grad_x, T* grad_scale,
                         T* grad_shift, T* scratch, const Executor& executor) {
-  const std::int64_t tasks = num_tasks(args.rows);
+  const RowParts parts(args.rows, args.place.all);
   T* const scale_sums = scratch;
-  T* const shift_sums = scratch + tasks * args.width;
-  std::fill(scratch, scratch + 2 * tasks * args.width, T{0});
-  run_tasks(executor, tasks, 8 * args.rows * args.width, [&](std::int64_t task) {
-    kernels::layer_norm_adjoint(kernel_args(args), grad, grad_x, scale_sums + task * args.width,
-                                shift_sums + task * args.width, task * kTaskRows,
-                                std::min(args.rows, (task + 1) * kTaskRows));
+  T* const shift_sums = scratch + parts.count * args.width;
+  std::fill(scratch, scratch + 2 * parts.count * args.width, T{0});
+  run_tasks(executor, parts.count, 8 * args.rows * args.width, [&](std::int64_t part) {
+    kernels::layer_norm_adjoint(kernel_args(args), grad, grad_x, scale_sums + part * args.width,
+                                shift_sums + part * args.width, parts.begin(part), parts.end(part));
   });
-  sum_of_parts(scale_sums, tasks, args.width, grad_scale, executor);
-  sum_of_parts(shift_sums, tasks, args.width, grad_shift, executor);
+  sum_of_parts(scale_sums, parts.count, args.width, grad_scale, executor);
+  sum_of_parts(shift_sums, parts.count, args.width, grad_shift, executor);
 }
 
 #define MPSSM_INSTANTIATE(T)                                                         \

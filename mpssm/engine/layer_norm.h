@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "mpssm/engine/executor.h"
+#include "mpssm/engine/row_place.h"
 
 namespace mpssm::engine {
 
@@ -19,6 +20,7 @@ struct LayerNorm {
   const T* scale = nullptr;
   T* mean = nullptr;
   T* inverse = nullptr;
+  RowPlace place = {};
 };
 template <typename T>
 void layer_norm(const LayerNorm<T>& args, const T* shift, T* y, const Executor& executor);

@@ -130,8 +130,8 @@ std::int64_t transposed_matmul_scratch(std::int64_t rows, std::int64_t left, std
 template <typename T>
 void transposed_matmul(const T* x, const T* g, std::int64_t rows, std::int64_t left_columns,
                        std::int64_t right_columns, T* out, T* scratch, const Executor& executor,
-                       Precision precision) {
-  const RowParts parts(rows);
+                       Precision precision, RowPlace place) {
+  const RowParts parts(rows, place.all);
   const std::int64_t left = round_up(left_columns, kernels::kPanelColumns);
   const std::int64_t right = round_up(right_columns, kernels::kPanelColumns);
   T* const sums = scratch;
@@ -171,8 +171,8 @@ std::int64_t column_sums_scratch(std::int64_t rows, std::int64_t columns) {
 
 template <typename T>
 void column_sums(const T* g, std::int64_t rows, std::int64_t columns, T* out, T* scratch,
-                 const Executor& executor) {
-  const RowParts parts(rows);
+                 const Executor& executor, RowPlace place) {
+  const RowParts parts(rows, place.all);
   std::fill(scratch, scratch + parts.count * columns, T{0});
   run_tasks(executor, parts.count, rows * columns, [&](std::int64_t part) {
     T* sum = scratch + part * columns;
@@ -187,8 +187,9 @@ void column_sums(const T* g, std::int64_t rows, std::int64_t columns, T* out, T*
   template void matmul<T>(const MatmulBatch<T>&, const Executor&);                                 \
   template void matmul<T>(MatmulBatch<T>, Transpose, const T*, T*, const Executor&, Precision);    \
   template void transposed_matmul<T>(const T*, const T*, std::int64_t, std::int64_t, std::int64_t, \
-                                     T*, T*, const Executor&, Precision);                          \
-  template void column_sums<T>(const T*, std::int64_t, std::int64_t, T*, T*, const Executor&);
+                                     T*, T*, const Executor&, Precision, RowPlace);                \
+  template void column_sums<T>(const T*, std::int64_t, std::int64_t, T*, T*, const Executor&,      \
+                               RowPlace);
 MPSSM_INSTANTIATE(float)
 MPSSM_INSTANTIATE(double)
 #undef MPSSM_INSTANTIATE

@@ -7,6 +7,7 @@
 
 #include "mpssm/engine/executor.h"
 #include "mpssm/engine/precision.h"
+#include "mpssm/engine/row_place.h"
 #include "mpssm/kernels/bf16.h"
 #include "mpssm/kernels/matmul.h"
 
@@ -52,18 +53,19 @@ std::int64_t matmul_scratch(std::int64_t inner, std::int64_t columns,
                             Precision precision = Precision::kFloat32, std::int64_t workers = 1);
 
 /// out [left, right] = x' g for x [rows, left], g [rows, right], row-major. The sum over rows is
-/// cut into parts by `rows` alone, and the parts are added in order. kBf16 is for float.
+/// cut into parts by the number of all rows (`place`), and the parts are added in order. kBf16 is
+/// for float.
 template <typename T>
 void transposed_matmul(const T* x, const T* g, std::int64_t rows, std::int64_t left,
                        std::int64_t right, T* out, T* scratch, const Executor& executor,
-                       Precision precision = Precision::kFloat32);
+                       Precision precision = Precision::kFloat32, RowPlace place = {});
 std::int64_t transposed_matmul_scratch(std::int64_t rows, std::int64_t left, std::int64_t right,
                                        std::int64_t workers);
 
 /// out [columns] = the sum over the rows of g [rows, columns], part by part.
 template <typename T>
 void column_sums(const T* g, std::int64_t rows, std::int64_t columns, T* out, T* scratch,
-                 const Executor& executor);
+                 const Executor& executor, RowPlace place = {});
 std::int64_t column_sums_scratch(std::int64_t rows, std::int64_t columns);
 
 }  // namespace mpssm::engine

@@ -30,6 +30,9 @@ struct RecurrenceShape {
   Outputs outputs = Outputs::kLast;
   Ordering ordering = Ordering::kWhereItPays;
   Precision precision = Precision::kFloat32;  ///< kBf16 is for calls in float
+  /// With a diagonal W: the channels of the whole that these are some of, 0: these are all. What
+  /// depends on their number (the order of the nodes) goes by the whole, to the same bits.
+  std::int64_t all_channels = 0;
 
   std::int64_t num_nodes() const { return gso.num_nodes(); }
   bool all_outputs() const { return outputs == Outputs::kAll; }

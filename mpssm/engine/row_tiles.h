@@ -19,6 +19,12 @@ namespace mpssm::engine {
 /// second-level cache.
 inline constexpr std::int64_t kTileRows = 96;
 
+/// Of a sum over the rows of a call.
+template <typename Args>
+RowParts parts_of(const Args& args) {
+  return RowParts(args.rows, args.place.all);
+}
+
 /// The right factor of x W for W [inner, columns] (kNo) or W' of [columns, inner] (kYes).
 template <typename T>
 struct PackedMatrix {
@@ -92,13 +98,13 @@ struct WeightSums {
   T* total;   // [padded_left][padded_right]
   T* packed;  // [workers][kTileRows][padded_left + padded_right], of bfloat16 half of it
 
-  WeightSums(std::int64_t rows, std::int64_t left_in, std::int64_t right_in, Precision precision,
-             std::int64_t workers, Workspace& workspace)
+  WeightSums(const RowParts& parts_in, std::int64_t left_in, std::int64_t right_in,
+             Precision precision, std::int64_t workers, Workspace& workspace)
       : left(left_in),
         right(right_in),
         padded_left(round_up(left, kernels::kPanelColumns)),
         padded_right(round_up(right, kernels::kPanelColumns)),
-        parts(RowParts(rows).count),
+        parts(parts_in.count),
         is_bf16(precision == Precision::kBf16),
         sums(workspace.take<T>(parts * padded_left * padded_right)),
         total(workspace.take<T>(padded_left * padded_right)),
@@ -150,8 +156,8 @@ struct VectorSums {
   std::int64_t parts;
   T* sums;  // [parts][width]
 
-  VectorSums(std::int64_t rows, std::int64_t width_in, Workspace& workspace)
-      : width(width_in), parts(RowParts(rows).count), sums(workspace.take<T>(parts * width)) {}
+  VectorSums(const RowParts& parts_in, std::int64_t width_in, Workspace& workspace)
+      : width(width_in), parts(parts_in.count), sums(workspace.take<T>(parts * width)) {}
 
   T* of(std::int64_t part) const { return sums + part * width; }
   void clear(std::int64_t part) const { std::fill(of(part), of(part) + width, T{0}); }
@@ -257,8 +263,8 @@ struct KeptRows {
 
 /// Runs body(part, worker, row, count) over tiles of rows; those of a part in order, by one worker.
 template <typename Body>
-void for_tiles(std::int64_t rows, std::int64_t work, const Executor& executor, const Body& body) {
-  const RowParts parts(rows);
+void for_tiles(const RowParts& parts, std::int64_t work, const Executor& executor,
+               const Body& body) {
   run_tasks(executor, parts.count, work, [&](std::int64_t part, std::int64_t worker) {
     for (std::int64_t row = parts.begin(part); row < parts.end(part); row += kTileRows) {
       body(part, worker, row, std::min(kTileRows, parts.end(part) - row));

@@ -21,7 +21,8 @@ inline constexpr std::int64_t kLeastOrderedHops = 16;
 template <typename T>
 bool takes_order(const RecurrenceShape& shape) {
   const std::int64_t lanes = kernels::kMaxSliceLanes<T>;
-  const std::int64_t slices = shape.batch * ((shape.channels + lanes - 1) / lanes);
+  const std::int64_t channels = shape.all_channels > 0 ? shape.all_channels : shape.channels;
+  const std::int64_t slices = shape.batch * ((channels + lanes - 1) / lanes);
   if (shape.ordering != Ordering::kWhereItPays) return shape.ordering == Ordering::kAlways;
   if (shape.num_nodes() < graph::kLeastOrderedNodes ||
       slices * (shape.num_steps - 1) < kLeastOrderedHops) {

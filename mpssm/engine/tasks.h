@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "mpssm/engine/executor.h"
+#include "mpssm/engine/row_place.h"
 
 namespace mpssm::engine {
 
@@ -71,20 +72,6 @@ void copy_numbers(const T* x, std::int64_t count, T* y, const Executor& executor
     std::copy(x + begin, x + end, y + begin);
   });
 }
-
-/// Rows [begin, end) of a part of a sum over `rows` rows: enough to be worth a task, few enough
-/// parts to be added up quickly, and the same for any number of threads.
-struct RowParts {
-  explicit RowParts(std::int64_t rows_in)
-      : rows(rows_in),
-        size(std::max<std::int64_t>(1024, (rows + 15) / 16)),
-        count((rows + size - 1) / size) {}
-  std::int64_t begin(std::int64_t part) const { return part * size; }
-  std::int64_t end(std::int64_t part) const { return std::min(rows, (part + 1) * size); }
-  std::int64_t rows;
-  std::int64_t size;
-  std::int64_t count;
-};
 
 /// out [size] = the sum of `count` parts [count, size], added in order.
 template <typename T>

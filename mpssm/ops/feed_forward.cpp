@@ -90,7 +90,9 @@ at::Tensor norm_linear_forward(const at::Tensor& x, const NormWeights& norm, con
 
 struct NormLinearFunction : torch::autograd::Function<NormLinearFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& scale,
-                            const at::Tensor& shift, const at::Tensor& w, Precision precision) {
+                            const at::Tensor& shift, const at::Tensor& w, Precision precision,
+                            engine::RowPlace place) {
+    context->saved_data["all_rows"] = place.all;
     const at::Tensor kept_x = rounded_copy(x.sizes(), x, precision);
     context->save_for_backward({kept_x.defined() ? kept_x : x, scale, shift, w});
     context->saved_data["precision"] = static_cast<std::int64_t>(precision);
@@ -114,13 +116,14 @@ struct NormLinearFunction : torch::autograd::Function<NormLinearFunction> {
       using T = decltype(zero);
       auto call = norm_linear_call<T>(x, norm, saved[3], precision);
       if (precision == Precision::kBf16) call.kept_x = rounded_numbers(x);
+      call.place.all = context->saved_data["all_rows"].toInt();
       const Threads threads;
       const CallMemory memory(engine::backward_bytes(call, threads.workers()));
       engine::backward(call, numbers<const T>(grad), numbers<T>(grad_x), numbers<T>(grad_w),
                        {numbers<T>(grad_scale), numbers<T>(grad_shift)}, memory.workspace(),
                        threads);
     });
-    return {grad_x, grad_scale, grad_shift, grad_w, {}};
+    return {grad_x, grad_scale, grad_shift, grad_w, {}, {}};
   }
 };
 
@@ -132,6 +135,7 @@ struct Setting {
   engine::Drop drop_hidden;
   engine::Drop drop_out;
   Precision precision;
+  engine::RowPlace place;
 };
 struct SavedSetting : torch::CustomClassHolder {
   explicit SavedSetting(const Setting& setting_in) : setting(setting_in) {}
@@ -150,6 +154,7 @@ engine::FeedForward<T> feed_forward_call(const at::Tensor& x, const FeedForwardW
   call.drop_hidden = setting.drop_hidden;
   call.drop_out = setting.drop_out;
   call.precision = setting.precision;
+  call.place = setting.place;
   call.x = numbers<const T>(x);
   call.norm = row_norm<T>(weights.norm);
   call.w1 = numbers<const T>(weights.w1);
@@ -255,7 +260,7 @@ at::Tensor one_by_one(const at::Tensor& x, const FeedForwardWeights& weights,
 }  // namespace
 
 at::Tensor norm_linear(const at::Tensor& x, const NormWeights& norm, const at::Tensor& w,
-                       Precision precision) {
+                       Precision precision, engine::RowPlace place) {
   ensure_runtime();
   TORCH_CHECK_VALUE(
       x.defined() && w.defined() && x.dim() >= 1 && w.dim() == 2 && x.size(-1) == w.size(0),
@@ -276,7 +281,8 @@ at::Tensor norm_linear(const at::Tensor& x, const NormWeights& norm, const at::T
     return norm_linear_forward(dense, dense_norm, dense_w, precision, {});
   }
   return NormLinearFunction::apply(dense, empty_if_absent(dense_norm.scale, dense),
-                                   empty_if_absent(dense_norm.shift, dense), dense_w, precision);
+                                   empty_if_absent(dense_norm.shift, dense), dense_w, precision,
+                                   place);
 }
 
 at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights,
@@ -316,7 +322,7 @@ at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights,
       w1.numel() == 0 || w2.numel() == 0) {
     return one_by_one(x, weights, options);
   }
-  Setting setting{options.activation, {}, {}, options.precision};
+  Setting setting{options.activation, {}, {}, options.precision, options.place};
   const auto drawn = [](double probability) -> engine::Drop {
     return {probability > 0.0 ? draw_dropout_seed() : 0, probability};
   };

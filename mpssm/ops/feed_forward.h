@@ -8,6 +8,7 @@
 
 #include "mpssm/engine/activation.h"
 #include "mpssm/engine/precision.h"
+#include "mpssm/engine/row_place.h"
 
 namespace mpssm::ops {
 
@@ -21,7 +22,8 @@ struct NormWeights {
 /// With kBf16 the factors of the products are rounded to bfloat16, forward and backward; float
 /// only.
 at::Tensor norm_linear(const at::Tensor& x, const NormWeights& norm, const at::Tensor& w,
-                       engine::Precision precision = engine::Precision::kFloat32);
+                       engine::Precision precision = engine::Precision::kFloat32,
+                       engine::RowPlace place = {});
 
 struct FeedForwardWeights {
   NormWeights norm;
@@ -37,6 +39,7 @@ struct FeedForwardOptions {
   double drop_out = 0.0;     ///< and on the result, before the residual
   at::Tensor residual = {};  ///< [..., out], added to the result
   engine::Precision precision = engine::Precision::kFloat32;  ///< of the products, as above
+  engine::RowPlace place = {};
 };
 
 /// residual + drop(f(norm(x) W1' + b1) W2' + b2) for x [..., in]. Differentiable once in all

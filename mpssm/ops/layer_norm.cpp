@@ -15,8 +15,8 @@ namespace {
 template <typename T>
 engine::LayerNorm<T> make_args(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& mean,
                                const at::Tensor& inverse, double epsilon) {
-  return {x.numel() / x.size(-1), x.size(-1),         epsilon, numbers<T>(x), numbers<T>(scale),
-          numbers<T>(mean),       numbers<T>(inverse)};
+  return {x.numel() / x.size(-1), x.size(-1),          epsilon, numbers<T>(x), numbers<T>(scale),
+          numbers<T>(mean),       numbers<T>(inverse), {}};
 }
 
 struct Forward {
@@ -39,7 +39,9 @@ Forward forward(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& 
 
 struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
-                            const at::Tensor& scale, const at::Tensor& shift, double epsilon) {
+                            const at::Tensor& scale, const at::Tensor& shift, double epsilon,
+                            std::int64_t all_rows) {
+    context->saved_data["all_rows"] = all_rows;
     Forward out = ops::forward(x, scale, shift, epsilon);
     context->save_for_backward({x, scale, out.mean, out.inverse});
     return out.y;
@@ -56,20 +58,21 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
     at::Tensor grad_shift = at::empty({x.size(-1)}, x.options());
     with_real_type(x, [&](auto zero) {
       using T = decltype(zero);
-      const auto args = make_args<T>(x, saved[1], saved[2], saved[3], 0.0);
+      auto args = make_args<T>(x, saved[1], saved[2], saved[3], 0.0);
+      args.place.all = context->saved_data["all_rows"].toInt();
       const CallMemory memory(sizeof(T) * engine::layer_norm_scratch(args.rows, args.width));
       engine::layer_norm_adjoint(args, numbers<const T>(grad), numbers<T>(grad_x),
                                  numbers<T>(grad_scale), numbers<T>(grad_shift), memory.data<T>(),
                                  Threads());
     });
-    return {grad_x, grad_scale, grad_shift, {}};
+    return {grad_x, grad_scale, grad_shift, {}, {}};
   }
 };
 
 }  // namespace
 
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift,
-                      double epsilon) {
+                      double epsilon, engine::RowPlace place) {
   ensure_runtime();
   TORCH_CHECK_VALUE(x.defined() && scale.defined() && shift.defined() && x.dim() >= 1 &&
                         scale.dim() == 1 && scale.size(0) == x.size(-1) &&
@@ -86,7 +89,7 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& scale, const at::Te
   }
   if (at::GradMode::is_enabled() &&
       (x.requires_grad() || scale.requires_grad() || shift.requires_grad())) {
-    return LayerNormFunction::apply(dense, dense_scale, dense_shift, epsilon);
+    return LayerNormFunction::apply(dense, dense_scale, dense_shift, epsilon, place.all);
   }
   return forward(dense, dense_scale, dense_shift, epsilon).y;
 }

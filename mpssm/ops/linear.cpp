@@ -15,6 +15,7 @@ namespace mpssm::ops {
 namespace {
 
 using engine::Precision;
+using engine::RowPlace;
 using engine::Transpose;
 
 at::Tensor rows_of(const at::Tensor& x) { return x.view({-1, x.size(-1)}); }
@@ -43,13 +44,13 @@ at::Tensor forward(const at::Tensor& x, const at::Tensor& w, Transpose transpose
   return y;
 }
 
-at::Tensor column_sums(const at::Tensor& g) {
+at::Tensor column_sums(const at::Tensor& g, RowPlace place) {
   at::Tensor sums = at::empty({g.size(1)}, g.options());
   with_real_type(g, [&](auto zero) {
     using T = decltype(zero);
     const CallMemory memory(engine::column_sums_scratch(g.size(0), g.size(1)) * sizeof(T));
     engine::column_sums(numbers<const T>(g), g.size(0), g.size(1), numbers<T>(sums),
-                        memory.data<T>(), Threads());
+                        memory.data<T>(), Threads(), place);
   });
   return sums;
 }
@@ -57,7 +58,8 @@ at::Tensor column_sums(const at::Tensor& g) {
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                             const at::Tensor& w, const at::Tensor& bias_or_empty,
-                            Transpose transpose, Precision precision) {
+                            Transpose transpose, Precision precision, RowPlace place) {
+    context->saved_data["all_rows"] = place.all;
     context->save_for_backward({x, w});
     context->saved_data["precision"] = static_cast<std::int64_t>(precision);
     context->saved_data["transposed"] = transpose == Transpose::kYes;
@@ -72,32 +74,34 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     const at::Tensor& w = saved[1];
     const auto precision = static_cast<Precision>(context->saved_data["precision"].toInt());
     const bool transposed = context->saved_data["transposed"].toBool();
+    const RowPlace place{.all = context->saved_data["all_rows"].toInt()};
     const at::Tensor grad = canonical(grads[0]);
     at::Tensor grad_x, grad_w, grad_bias;
     if (context->needs_input_grad(0)) {
       grad_x = ops::forward(grad, w, transposed ? Transpose::kNo : Transpose::kYes, {}, precision);
     }
     if (context->needs_input_grad(1)) {
-      grad_w = transposed ? transposed_matmul(rows_of(grad), rows_of(x), precision)
-                          : transposed_matmul(rows_of(x), rows_of(grad), precision);
+      grad_w = transposed ? transposed_matmul(rows_of(grad), rows_of(x), precision, place)
+                          : transposed_matmul(rows_of(x), rows_of(grad), precision, place);
     }
-    if (context->needs_input_grad(2)) grad_bias = column_sums(rows_of(grad));
-    return {grad_x, grad_w, grad_bias, {}, {}};
+    if (context->needs_input_grad(2)) grad_bias = column_sums(rows_of(grad), place);
+    return {grad_x, grad_w, grad_bias, {}, {}, {}};
   }
 };
 
 at::Tensor apply(const at::Tensor& x, const at::Tensor& w, Transpose transpose,
-                 const at::Tensor& bias, Precision precision) {
+                 const at::Tensor& bias, Precision precision, RowPlace place) {
   const bool records = at::GradMode::is_enabled() && (x.requires_grad() || w.requires_grad() ||
                                                       (bias.defined() && bias.requires_grad()));
-  return records ? LinearFunction::apply(x, w, empty_if_absent(bias, x), transpose, precision)
-                 : forward(x, w, transpose, bias, precision);
+  return records
+             ? LinearFunction::apply(x, w, empty_if_absent(bias, x), transpose, precision, place)
+             : forward(x, w, transpose, bias, precision);
 }
 
 }  // namespace
 
-at::Tensor transposed_matmul(const at::Tensor& any_x, const at::Tensor& any_g,
-                             Precision precision) {
+at::Tensor transposed_matmul(const at::Tensor& any_x, const at::Tensor& any_g, Precision precision,
+                             RowPlace place) {
   const at::Tensor x = canonical(any_x);
   const at::Tensor g = canonical(any_g);
   TORCH_CHECK_VALUE(has_kernel({x, g}) && x.dim() == 2 && g.dim() == 2 && x.size(0) == g.size(0),
@@ -113,13 +117,14 @@ at::Tensor transposed_matmul(const at::Tensor& any_x, const at::Tensor& any_g,
     const CallMemory memory(sizeof(T) * engine::transposed_matmul_scratch(
                                             x.size(0), x.size(1), g.size(1), threads.workers()));
     engine::transposed_matmul(numbers<const T>(x), numbers<const T>(g), x.size(0), x.size(1),
-                              g.size(1), numbers<T>(out), memory.data<T>(), threads, precision);
+                              g.size(1), numbers<T>(out), memory.data<T>(), threads, precision,
+                              place);
   });
   return out;
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                  Precision precision) {
+                  Precision precision, RowPlace place) {
   ensure_runtime();
   TORCH_CHECK_VALUE(weight.defined() && weight.dim() == 2,
                     "linear: expected weight of shape [out, in], got ", describe(weight));
@@ -134,10 +139,10 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
   if (!has_kernel({x, weight, bias}) || x.numel() == 0) {
     return at::linear(canonical(x), canonical(weight), dense_bias);
   }
-  return apply(canonical(x), canonical(weight), Transpose::kYes, dense_bias, precision);
+  return apply(canonical(x), canonical(weight), Transpose::kYes, dense_bias, precision, place);
 }
 
-at::Tensor matmul(const at::Tensor& x, const at::Tensor& w, Precision precision) {
+at::Tensor matmul(const at::Tensor& x, const at::Tensor& w, Precision precision, RowPlace place) {
   ensure_runtime();
   TORCH_CHECK_VALUE(
       x.defined() && w.defined() && x.dim() >= 1 && w.dim() == 2 && x.size(-1) == w.size(0),
@@ -146,7 +151,7 @@ at::Tensor matmul(const at::Tensor& x, const at::Tensor& w, Precision precision)
   check_same_device("matmul", {{"x", x}, {"w", w}});
   check_precision("matmul", precision, x);
   if (!has_kernel({x, w}) || x.numel() == 0) return at::matmul(canonical(x), canonical(w));
-  return apply(canonical(x), canonical(w), Transpose::kNo, {}, precision);
+  return apply(canonical(x), canonical(w), Transpose::kNo, {}, precision, place);
 }
 
 }  // namespace mpssm::ops

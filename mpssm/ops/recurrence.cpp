@@ -265,12 +265,13 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
                 .temporal = temporal,
                 .diagonal = weights.w_state.is_complex(),
                 .outputs = options.outputs,
-                .precision = options.precision};
+                .precision = options.precision,
+                .all_channels = options.all_channels};
   call.has_initial = options.initial.defined();
   call.wanted = wanted_by(tensors);
   const PlanQuery query{.batch = call.shape.batch,
                         .num_steps = num_steps,
-                        .channels = channels,
+                        .channels = options.all_channels > 0 ? options.all_channels : channels,
                         .temporal = temporal,
                         .diagonal = call.shape.diagonal,
                         .outputs = options.outputs,

@@ -36,6 +36,9 @@ struct RecurrenceOptions {
   /// Calls with this operator that can share its eigenbasis, for Plan::kAuto: with 1 it is computed
   /// only where it pays within this call.
   std::int64_t operator_calls = 1;
+  /// With a diagonal W: how many channels the whole has that these are some of (0: these are all);
+  /// plan and bits are then those of the whole.
+  std::int64_t all_channels = 0;
   /// Entries of A in the order of gso.col(), replacing its own; may require a gradient
   /// (plan stepwise only).
   at::Tensor gso_values = {};
