@@ -59,8 +59,9 @@ torch::Tensor BlockImpl::recur(const torch::Tensor& u, const graph::Gso& gso, Mo
 }
 
 torch::Tensor BlockImpl::decode(const torch::Tensor& x, const torch::Tensor& residual,
-                                double dropout) {
-  const torch::Tensor mixed = w_out.defined() ? ops::matmul(x, w_out, options_.precision) : x;
+                                double dropout, engine::RowPlace place) {
+  const torch::Tensor mixed =
+      w_out.defined() ? ops::matmul(x, w_out, options_.precision, place) : x;
   const torch::Tensor state = state_norm->is_layer() ? mixed : state_norm->forward(mixed);
   return ops::feed_forward(state,
                            {.norm = state_norm->layer_weights(),
@@ -72,7 +73,8 @@ torch::Tensor BlockImpl::decode(const torch::Tensor& x, const torch::Tensor& res
                             .drop_hidden = is_training() ? options_.dropout : 0.0,
                             .drop_out = is_training() ? dropout : 0.0,
                             .residual = residual,
-                            .precision = options_.precision});
+                            .precision = options_.precision,
+                            .place = place});
 }
 
 torch::Tensor BlockImpl::forward(const torch::Tensor& u, const graph::Gso& gso, Mode mode,
@@ -82,16 +84,38 @@ torch::Tensor BlockImpl::forward(const torch::Tensor& u, const graph::Gso& gso, 
 
 torch::Tensor BlockImpl::forward_around(const torch::Tensor& h, const Around& around,
                                         const graph::Gso& gso, Mode mode, engine::Outputs outputs) {
-  const torch::Tensor c =
-      around.norm.is_layer()
-          ? ops::norm_linear(h, around.norm.layer_weights(), w_in, options_.precision)
-          : ops::matmul(around.norm.forward(h), w_in, options_.precision);
+  const torch::Tensor c = enter(h, around.norm);
   torch::Tensor residual;
   if (around.residual) {
     const bool drops_time = mode == Mode::kTemporal && outputs == engine::Outputs::kLast;
     residual = drops_time ? h.select(-3, h.size(-3) - 1) : h;
   }
-  return decode(recur_from(c, gso, mode, outputs, around.gso_values), residual, around.dropout);
+  return decode(recur_from(c, gso, mode, outputs, around.gso_values), residual, around.dropout, {});
+}
+
+torch::Tensor BlockImpl::enter(const torch::Tensor& h, NormImpl& norm, engine::RowPlace place) {
+  return norm.is_layer()
+             ? ops::norm_linear(h, norm.layer_weights(), w_in, options_.precision, place)
+             : ops::matmul(norm.forward(h), w_in, options_.precision, place);
+}
+
+torch::Tensor BlockImpl::recur_pairs(const torch::Tensor& c, const graph::Gso& gso,
+                                     std::int64_t begin, std::int64_t end) {
+  TORCH_CHECK_VALUE(options_.state.kind != StateKind::kDense,
+                    "Block: expected a diagonal W where channels are taken apart, got a dense one");
+  const ops::RecurrenceWeights weights{w_state->forward().slice(0, begin, end), {}};
+  return ops::recurrence_static(gso, c, weights, options_.hops + 1,
+                                {.plan = options_.plan,
+                                 .plan_costs = options_.plan_costs.get(),
+                                 .operator_calls = options_.operator_calls,
+                                 .all_channels = options_.state_channels,
+                                 .precision = options_.precision})
+      .output;
+}
+
+torch::Tensor BlockImpl::leave(const torch::Tensor& x, const torch::Tensor& h, const Around& around,
+                               engine::RowPlace place) {
+  return decode(x, around.residual ? h : torch::Tensor(), around.dropout, place);
 }
 
 }  // namespace mpssm::nn

@@ -11,6 +11,7 @@
 
 #include "mpssm/engine/plan.h"
 #include "mpssm/engine/precision.h"
+#include "mpssm/engine/row_place.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/nn/activation.h"
 #include "mpssm/nn/norm.h"
@@ -66,11 +67,19 @@ class BlockImpl : public torch::nn::Module {
   torch::Tensor forward_around(const torch::Tensor& h, const Around& around, const graph::Gso& gso,
                                Mode mode, engine::Outputs outputs);
 
+  /// The three steps of that on a static graph, for rows or channels of a larger whole: C = norm(h)
+  /// B of some nodes, X of some pairs of channels from C, and the rest for some nodes.
+  torch::Tensor enter(const torch::Tensor& h, NormImpl& norm, engine::RowPlace place = {});
+  torch::Tensor recur_pairs(const torch::Tensor& c, const graph::Gso& gso, std::int64_t begin,
+                            std::int64_t end);
+  torch::Tensor leave(const torch::Tensor& x, const torch::Tensor& h, const Around& around,
+                      engine::RowPlace place = {});
+
   /// X alone: what the MLP reads.
   torch::Tensor recur(const torch::Tensor& u, const graph::Gso& gso, Mode mode = Mode::kStatic,
                       engine::Outputs outputs = engine::Outputs::kLast);
   /// The MLP with its norm, at every node by itself.
-  torch::Tensor decode(const torch::Tensor& x) { return decode(x, {}, 0.0); }
+  torch::Tensor decode(const torch::Tensor& x) { return decode(x, {}, 0.0, {}); }
 
   const BlockOptions& options() const { return options_; }
 
@@ -85,7 +94,8 @@ class BlockImpl : public torch::nn::Module {
   /// X from C = U B.
   torch::Tensor recur_from(const torch::Tensor& c, const graph::Gso& gso, Mode mode,
                            engine::Outputs outputs, const torch::Tensor& gso_values = {});
-  torch::Tensor decode(const torch::Tensor& x, const torch::Tensor& residual, double dropout);
+  torch::Tensor decode(const torch::Tensor& x, const torch::Tensor& residual, double dropout,
+                       engine::RowPlace place);
 
   BlockOptions options_;
 };

@@ -113,14 +113,14 @@ ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
   }
 }
 
-torch::Tensor ModelImpl::encode(const torch::Tensor& x) {
-  const torch::Tensor h = ops::linear(x, encoder_->weight, encoder_->bias);
+torch::Tensor ModelImpl::encode_all(const torch::Tensor& x) {
+  const torch::Tensor h = encode(x, {});
   return node_embedding_.defined() ? h + node_embedding_ : h;
 }
 
 torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Gso& gso,
                                const torch::Tensor& entries) {
-  torch::Tensor h = encode(x);
+  torch::Tensor h = encode_all(x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const engine::Outputs outputs = outputs_of(options_, static_cast<std::int64_t>(i));
     // By value: it may run again in the backward pass, when this call is long over.
@@ -181,7 +181,7 @@ torch::Tensor ModelImpl::forward_with_entries(const torch::Tensor& x, const grap
 
 ModelImpl::Trace ModelImpl::trace(const torch::Tensor& x, const graph::Gso& gso) {
   Trace trace;
-  torch::Tensor h = encode(x);
+  torch::Tensor h = encode_all(x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const engine::Outputs outputs = outputs_of(options_, static_cast<std::int64_t>(i));
     trace.h.push_back(h);
@@ -215,8 +215,29 @@ torch::Tensor ModelImpl::run(const torch::Tensor& x, const graph::Gso& gso,
   TORCH_CHECK_VALUE(options_.skip_steps == 0 || x.size(-3) >= options_.skip_steps,
                     "Model: expected at least skip_steps=", options_.skip_steps, " steps, got ",
                     x.size(-3));
-  const torch::Tensor y = readout_.forward(final_norm_->forward(embed(x, gso, entries)), gso);
+  const torch::Tensor y = read_out(embed(x, gso, entries), gso, {});
   return skip_.is_empty() ? y : y + skip(x);
+}
+
+torch::Tensor ModelImpl::encode(const torch::Tensor& x, engine::RowPlace place) {
+  return ops::linear(x, encoder_->weight, encoder_->bias, engine::Precision::kFloat32, place);
+}
+
+torch::Tensor ModelImpl::enter_block(std::int64_t block, const torch::Tensor& h,
+                                     engine::RowPlace place) {
+  return blocks_[block]->enter(h, *norms_[block], place);
+}
+
+torch::Tensor ModelImpl::leave_block(std::int64_t block, const torch::Tensor& x,
+                                     const torch::Tensor& h, engine::RowPlace place) {
+  return blocks_[block]->leave(
+      x, h, {.norm = *norms_[block], .dropout = options_.dropout, .residual = options_.residual},
+      place);
+}
+
+torch::Tensor ModelImpl::read_out(const torch::Tensor& h, const graph::Gso& gso,
+                                  engine::RowPlace place) {
+  return readout_.forward(final_norm_->forward(h, place), gso, place);
 }
 
 bool can_recompute(const ModelOptions& options) {

@@ -105,10 +105,18 @@ class ModelImpl : public GraphModule {
   /// See ModelOptions::recompute.
   void set_recompute(bool recompute);
 
+  /// The steps of forward() on one static graph, for rows or channels of a larger whole (see
+  /// BlockImpl::enter): H of some nodes, block by block, and what is read out of it.
+  torch::Tensor encode(const torch::Tensor& x, engine::RowPlace place);
+  torch::Tensor enter_block(std::int64_t block, const torch::Tensor& h, engine::RowPlace place);
+  torch::Tensor leave_block(std::int64_t block, const torch::Tensor& x, const torch::Tensor& h,
+                            engine::RowPlace place);
+  torch::Tensor read_out(const torch::Tensor& h, const graph::Gso& gso, engine::RowPlace place);
+
  private:
   /// H after all blocks: [..., N, hidden] or [..., T, N, hidden].
   torch::Tensor embed(const torch::Tensor& x, const graph::Gso& gso, const torch::Tensor& entries);
-  torch::Tensor encode(const torch::Tensor& x);
+  torch::Tensor encode_all(const torch::Tensor& x);  // with the embedding of nodes
   torch::Tensor run(const torch::Tensor& x, const graph::Gso& gso, const torch::Tensor& entries);
   torch::Tensor skip(const torch::Tensor& x);
 

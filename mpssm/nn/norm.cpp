@@ -46,8 +46,8 @@ NormImpl::NormImpl(NormKind kind, std::int64_t channels) {
   }
 }
 
-torch::Tensor NormImpl::forward(const torch::Tensor& x) {
-  if (scale_.defined()) return ops::layer_norm(x, scale_, shift_);
+torch::Tensor NormImpl::forward(const torch::Tensor& x, engine::RowPlace place) {
+  if (scale_.defined()) return ops::layer_norm(x, scale_, shift_, /*epsilon=*/1e-5, place);
   if (!batch_.is_empty()) {
     const torch::Tensor rows = x.reshape({-1, x.size(-1)});
     // One row has no variance, which torch says.

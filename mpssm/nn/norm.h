@@ -17,7 +17,8 @@ namespace mpssm::nn {
 class NormImpl : public torch::nn::Module {
  public:
   NormImpl(NormKind kind, std::int64_t channels);
-  torch::Tensor forward(const torch::Tensor& x);
+  /// `place` is for layer norm.
+  torch::Tensor forward(const torch::Tensor& x, engine::RowPlace place = {});
 
   /// Of a LayerNorm, for operators that have one inside; undefined otherwise.
   ops::NormWeights layer_weights() const { return {scale_, shift_}; }
