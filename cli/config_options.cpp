@@ -48,14 +48,18 @@ train::Config make_config(const ConfigOptions& options) {
   }
   if (!options.dataset.empty()) config.data.name = options.dataset;
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
-  if (!options.target.empty()) config.data.target = options.target;
-  if (!options.rewired.empty()) config.data.rewired = options.rewired;
+  if (!options.target.empty()) train::apply_setting(config, "data.target=" + options.target);
+  if (!options.rewired.empty()) train::apply_setting(config, "data.rewired=" + options.rewired);
   if (config.data.name.empty()) {
     throw base::Error(
         "no dataset: give a name (mpssm data list) or a path, or data.name in a config");
   }
   train::check(config);
   return config;
+}
+
+void add_json(CLI::App& verb, bool& json) {
+  verb.add_flag("--json", json, "stdout is one JSON object, all else goes to stderr");
 }
 
 CLI::Validator at_least(std::int64_t least) {

@@ -65,8 +65,9 @@ int list(const Options& options) {
   rows.push_back({"board[:RxC]", "node_binary", "roc_auc", "yes", "Minesweeper board, built in"});
   rows.push_back({"properties:TASK[:N]", "", "log10_mse", "yes",
                   "graphs and their diameter, sssp, eccentricity or laplacian, built in"});
+  only_json_on_stdout(options.json);
   print(table(rows));
-  if (options.json) print(io::json_text(json));
+  if (options.json) print_json(io::json_text(json));
   return 0;
 }
 
@@ -129,13 +130,13 @@ void add_data(CLI::App& app, Action& action) {
     return part;
   };
   CLI::App* part = add("list", "Datasets known by name, and whether their files are here", list);
-  part->add_flag("--json", options->json, "the last line of stdout is JSON");
+  add_json(*part, options->json);
   part = add("info", "What is made of a dataset: task, graph, columns, classes, split", info);
   part->add_option("dataset", options->name, "name or path")->required();
   part->add_option("--target", options->target, "own tables: label column")->type_name("NAME");
   part->add_option("--ignore", options->ignore, "own tables: columns to leave out")
       ->type_name("A,B");
-  part->add_flag("--json", options->json, "stdout is one JSON object");
+  add_json(*part, options->json);
   part = add("make", "Make built-in data: board:RxC, properties:TASK[:N]", make);
   part->add_option("what", options->name, "what to make")->required();
   part->add_option("--out", options->out, "npz file to write")->required()->type_name("FILE");

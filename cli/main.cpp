@@ -31,7 +31,7 @@ Examples:
   mpssm report runs/a runs/b               runs as a page to look at
   mpssm reproduce --list                   the paper's experiments, and what is recorded
 
-`mpssm VERB --help` explains a verb.)";
+`mpssm help VERB` explains a verb; `mpssm completion bash` teaches them to a shell.)";
 
 /// The first line: torch adds the stack of its own functions below it.
 std::string first_line(const char* message) {
@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
   mpssm::cli::add_reproduce(app, action);
   mpssm::cli::add_report(app, action);
   mpssm::cli::add_show(app, action);
+  mpssm::cli::add_help(app, action);
   // Paths and names go into records and models, which are UTF-8: said now, not after the work.
   for (int i = 1; i < argc; ++i) {
     if (mpssm::base::is_utf8(argv[i])) continue;

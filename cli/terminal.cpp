@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fmt/core.h>
 #include <memory>
 #include <sys/ioctl.h>
@@ -16,6 +17,19 @@ namespace mpssm::cli {
 namespace {
 
 volatile std::sig_atomic_t interrupts = 0;
+bool json_only = false;
+
+void write_line(std::FILE* file, std::string_view line) {
+  std::fprintf(file, "%.*s\n", static_cast<int>(line.size()), line.data());
+}
+
+/// See no-color.org.
+bool has_colours(int file) {
+  const char* refused = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return isatty(file) == 1 && (refused == nullptr || *refused == '\0') && terminal != nullptr &&
+         std::string_view(terminal) != "dumb";
+}
 
 extern "C" void on_interrupt(int signal) {
   interrupts = interrupts + 1;
@@ -34,12 +48,17 @@ std::size_t terminal_width() {
 }  // namespace
 
 void say(std::string_view line) {
-  std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+  write_line(stderr, has_colours(STDERR_FILENO) ? report::coloured(line) : std::string(line));
 }
 
 void print(std::string_view line) {
-  std::fprintf(stdout, "%.*s\n", static_cast<int>(line.size()), line.data());
+  if (json_only) return say(line);
+  write_line(stdout, has_colours(STDOUT_FILENO) ? report::coloured(line) : std::string(line));
 }
+
+void only_json_on_stdout(bool json) { json_only = json; }
+
+void print_json(std::string_view line) { write_line(stdout, line); }
 
 void refuse_if(bool is_wrong, const std::string& why) {
   if (is_wrong) throw base::Error(why);

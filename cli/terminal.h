@@ -13,10 +13,14 @@
 
 namespace mpssm::cli {
 
-/// One line on stderr.
+/// A line or more on stderr. On a terminal "note:", "mpssm:" and the like have a colour, unless
+/// NO_COLOR is set.
 void say(std::string_view line);
-/// One line on stdout.
+/// The same on stdout; the first line of a table is bold on a terminal.
 void print(std::string_view line);
+/// From now on, if `json`, what is printed goes to stderr: stdout is for print_json() alone.
+void only_json_on_stdout(bool json);
+void print_json(std::string_view line);
 
 using report::duration;
 using report::table;

@@ -30,6 +30,7 @@ void add_advise(CLI::App& app, Action& action);
 void add_reproduce(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
+void add_help(CLI::App& app, Action& action);
 
 /// Options that train and tune share.
 struct ConfigOptions {
@@ -45,6 +46,7 @@ struct ConfigOptions {
 void add_config_options(CLI::App& verb, ConfigOptions& options);
 /// Defaults, then the dataset's preset, then the files, then the settings.
 train::Config make_config(const ConfigOptions& options);
+void add_json(CLI::App& verb, bool& json);
 
 /// Data to apply a trained model to in place of its own: `RUN DATA` or `RUN --data DATA`.
 struct OtherData {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <string_view>
+#include <utility>
 
 #include "mpssm/base/utf8.h"
 
@@ -65,5 +66,26 @@ std::string counted(std::int64_t count, const std::string& what) {
   return fmt::format("{} {}{}", shown(count), what, count == 1 ? "" : "s");
 }
 std::string percent(double share) { return fmt::format("{:.4g}", 100.0 * share); }
+
+std::string coloured(std::string_view text) {
+  constexpr std::string_view kPlain = "\033[0m";
+  constexpr std::string_view kBold = "\033[1m";
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"mpssm:", "\033[1;31m"},
+                                                                      {"note:", "\033[33m"},
+                                                                      {"next:", "\033[32m"},
+                                                                      {"report:", "\033[32m"},
+                                                                      {"picture:", "\033[32m"}};
+  for (const auto& [word, colour] : kWords) {
+    if (text.starts_with(word)) {
+      return fmt::format("{}{}{}{}", colour, word, kPlain, text.substr(word.size()));
+    }
+  }
+  // Tables end with a line break of their own, see table().
+  const std::size_t end = text.find('\n');
+  const bool is_table =
+      end != std::string_view::npos && end + 1 < text.size() && text.ends_with('\n');
+  if (!is_table) return std::string(text);
+  return fmt::format("{}{}{}{}", kBold, text.substr(0, end), kPlain, text.substr(end));
+}
 
 }  // namespace mpssm::report

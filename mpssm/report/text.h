@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mpssm::report {
@@ -22,5 +23,9 @@ std::string shown(double value);
 std::string shown(std::int64_t value);
 std::string counted(std::int64_t count, const std::string& what);  ///< "1 hop", "2 hops"
 std::string percent(double share);                                 ///< without the sign
+
+/// The same text for a terminal: what a line begins with ("note:", "mpssm:", "next:") in a colour,
+/// the head of a table (a first line of columns, others below it) bold.
+std::string coloured(std::string_view text);
 
 }  // namespace mpssm::report

@@ -25,5 +25,12 @@ TEST(Cells, AreShortAndSingularWhereDue) {
   EXPECT_EQ(percent(0.12345), "12.35");
 }
 
+TEST(Coloured, WhatLinesBeginWithAndTheHeadOfATable) {
+  EXPECT_EQ(coloured("note: a: b"), "\033[33mnote:\033[0m a: b");
+  EXPECT_EQ(coloured(table({{"a", "b"}, {"1", "2"}})), "\033[1ma  b\033[0m\n1  2\n");
+  for (const char* plain : {"", "a line", "two\nlines", "ends\n"})
+    EXPECT_EQ(coloured(plain), plain);
+}
+
 }  // namespace
 }  // namespace mpssm::report
