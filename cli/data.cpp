@@ -12,10 +12,8 @@
 #include "mpssm/data/data_card.h"
 #include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
-#include "mpssm/data/save_tables.h"
-#include "mpssm/io/file.h"
+#include "mpssm/data/save_as.h"
 #include "mpssm/io/json_text.h"
-#include "mpssm/io/npz.h"
 #include "mpssm/report/data_card_text.h"
 
 #include "cli/terminal.h"
@@ -45,7 +43,8 @@ Examples:
   mpssm data make board:50x80 --out board.npz
   mpssm data make properties:diameter --out graphs.npz
   mpssm data import myfolder/ --out mygraph.npz
-  mpssm data convert mygraph.npz --out tables/)";
+  mpssm data convert mygraph.npz --out tables/
+  mpssm data convert tables/ --out mygraph.graphml)";
 
 int list(const Options& options) {
   data::LoadOptions load;
@@ -89,21 +88,12 @@ int info(const Options& options) {
   return 0;
 }
 
-/// make, import and convert: whatever load() can read, written as one npz or as tables.
+/// make, import and convert: whatever load() can read, in the format that the name asks for.
 int write(const Options& options) {
-  const bool as_npz = fs::path(options.out).extension() == ".npz";
-  if (as_npz) {
-    io::check_replaceable(options.out, io::kNpzMark);
-  } else {
-    data::check_new_folder(options.out);
-  }
+  data::check_new_data(options.out);
   const data::Dataset dataset = data::load(options.name, load_options(options));
   for (const std::string& note : dataset.notes) say("note: " + note);
-  if (as_npz) {
-    data::save_npz(options.out, dataset);
-  } else {
-    data::save_tables(options.out, dataset);
-  }
+  data::save_as(options.out, dataset);
   say("wrote " + options.out);
   return 0;
 }
@@ -147,9 +137,11 @@ void add_data(CLI::App& app, Action& action) {
   part->add_option("--out", options->out, "npz file to write")->required()->type_name("FILE");
   part->add_option("--target", options->target, "label column")->type_name("NAME");
   part->add_flag("--directed", options->directed, "edges count one way only");
-  part = add("convert", "Write any data as one npz, or as tables in a folder", write);
+  part = add("convert", "Write any data as one file, or as tables in a folder", write);
   part->add_option("path", options->name, "name or path")->required();
-  part->add_option("--out", options->out, "FILE.npz, or a folder to make")->required();
+  part->add_option("--out", options->out,
+                   "FILE.npz, or a folder to make; one graph also FILE.json, .graphml, .gml")
+      ->required();
   part->add_option("--target", options->target, "label column")->type_name("NAME");
 }
 

@@ -34,7 +34,9 @@ BareGraph read_tables(const io::CsvTable& nodes, const fs::path& edges,
                       const LoadOptions& options) {
   const std::size_t ids = id_column(nodes, options);
   BareGraph result;
-  result.graph = read_graph(io::CsvReader(edges), index_ids(nodes, ids), options, result.notes);
+  EdgeTable not_needed;
+  result.graph =
+      read_graph(io::CsvReader(edges), index_ids(nodes, ids), options, not_needed, result.notes);
   for (const io::CsvRow row : nodes.rows) result.node_ids.emplace_back(row[ids]);
   return result;
 }

@@ -131,7 +131,14 @@ DataCard make_card(const Dataset& dataset, std::int64_t split) {
                 .columns = dataset.columns,
                 .split = split,
                 .protocol = dataset.protocol};
-  std::visit([&](const auto& content) { describe(content, split, card); }, dataset.content);
+  std::visit(
+      [&](const auto& content) {
+        describe(content, split, card);
+        for (const EdgeColumn& column : content.edge_table.columns) {
+          card.edge_columns.push_back(column.name);
+        }
+      },
+      dataset.content);
   return card;
 }
 

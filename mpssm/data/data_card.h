@@ -38,7 +38,8 @@ struct DataCard {
   std::optional<Homophily> homophily = {};
 
   std::int64_t features = 0;
-  std::vector<ColumnReport> columns = {};  ///< of tables
+  std::vector<ColumnReport> columns = {};      ///< of tables
+  std::vector<std::string> edge_columns = {};  ///< read and kept, not used by the model
 
   struct Class {
     std::string name;

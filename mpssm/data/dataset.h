@@ -111,6 +111,20 @@ struct ColumnReport {
   std::int64_t missing = 0;   ///< cells without a value
 };
 
+/// What a file says of edges beside their ends and weights.
+struct EdgeColumn {
+  std::string name;
+  std::vector<double> values = {};      ///< a number, or which of the words; NaN: none
+  std::vector<std::string> words = {};  ///< empty: numbers
+};
+
+/// These columns row by row, as edges are listed. Read, kept and converted; no model uses them yet.
+struct EdgeTable {
+  std::vector<std::int32_t> src = {};  ///< of many graphs: counted through all of them
+  std::vector<std::int32_t> dst = {};
+  std::vector<EdgeColumn> columns = {};  ///< empty: there is nothing to keep, src and dst neither
+};
+
 /// Stands where a node has no label.
 inline constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
 
@@ -124,6 +138,7 @@ struct NodeData {
   std::vector<std::string> node_ids = {};      ///< [N]; empty: 0, 1, 2, ...
   std::vector<std::vector<Part>> splits = {};  ///< each [N]
   std::string target_name = "label";
+  EdgeTable edge_table = {};
 };
 
 /// Many graphs, packed one after the other. Edges are directed entries with node ids local to their
@@ -147,6 +162,7 @@ struct GraphsData {
   std::vector<std::string> graph_ids = {};    ///< [G]; empty: 0, 1, 2, ...
   std::vector<std::string> node_ids = {};     ///< [nodes]; empty: 0, 1, 2, ... in each graph
   std::vector<Part> part = {};                ///< [G]
+  EdgeTable edge_table = {};
   /// Training divides labels by this (1: raw labels).
   double label_scale = 1.0;
 
@@ -172,6 +188,7 @@ struct SeriesData {
   std::vector<float> values = {};          ///< [T, N, F]
   std::vector<float> time_of_day = {};     ///< [T] in [0, 1), or empty
   std::vector<std::string> node_ids = {};  ///< [N]; empty: 0, 1, 2, ...
+  EdgeTable edge_table = {};
   /// Windows, split and scale.
   std::int64_t lags = 4;     ///< steps a forecast sees
   std::int64_t horizon = 1;  ///< steps it predicts

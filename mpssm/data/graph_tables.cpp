@@ -18,6 +18,7 @@
 #include "mpssm/base/nearest.h"
 #include "mpssm/base/printable.h"
 #include "mpssm/data/cells.h"
+#include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 
 namespace mpssm::data {
@@ -58,7 +59,8 @@ class EdgeRows {
   explicit EdgeRows(io::CsvReader& reader)
       : reader_(reader),
         ends_(end_columns(reader.head())),
-        weight_(reader.head().column("weight")) {}
+        weight_(reader.head().column("weight")),
+        others_(reader.head(), {ends_.first, ends_.second, weight_.value_or(ends_.first)}) {}
 
   bool has_weights() const { return weight_.has_value(); }
   std::size_t size() const { return lines_.size(); }
@@ -77,6 +79,7 @@ class EdgeRows {
         ids_.push_back(reader_.cells()[ends_.first]);
         ids_.push_back(reader_.cells()[ends_.second]);
         if (weight_) weights_.push_back(reader_.cells()[*weight_]);
+        others_.add(reader_.cells());
         lines_.push_back(reader_.line());
       }
     } catch (const base::Error&) {
@@ -89,6 +92,7 @@ class EdgeRows {
   std::string place(std::size_t id) const {
     return reader_.place(lines_[id / 2], id % 2 == 0 ? ends_.first : ends_.second);
   }
+  EdgeColumns& others() { return others_; }
   double weight(std::size_t row) const {
     // A table whose cells are not separated by commas may have them in its numbers.
     const bool decimal_comma = reader_.head().separator != ',';
@@ -100,6 +104,7 @@ class EdgeRows {
   io::CsvReader& reader_;
   Ends ends_;
   std::optional<std::size_t> weight_;
+  EdgeColumns others_;
   std::vector<std::string_view> ids_;
   std::vector<std::string_view> weights_;
   std::vector<std::int64_t> lines_;
@@ -109,7 +114,7 @@ class EdgeRows {
 // Row by row, each end by node_of(rows, id); the number of nodes is left to the caller.
 template <typename NodeOf>
 graph::CompactEdgeList list_edges(io::CsvReader& reader, const NodeIndex& ids,
-                                  const NodeOf& node_of) {
+                                  const NodeOf& node_of, EdgeTable& kept) {
   EdgeRows rows(reader);
   graph::CompactEdgeList edges;
   const std::size_t max_rows = reader.max_rows();
@@ -125,19 +130,10 @@ graph::CompactEdgeList list_edges(io::CsvReader& reader, const NodeIndex& ids,
       if (rows.has_weights()) edges.weight.push_back(rows.weight(row));
     }
   }
-  return edges;
-}
-
-void note_other_columns(const io::CsvHeader& table, std::vector<std::string>& notes) {
-  const auto [src, dst] = end_columns(table);
-  std::vector<std::string> others;
-  for (std::size_t column = 0; column < table.header.size(); ++column) {
-    const bool is_used = column == src || column == dst || table.header[column] == "weight";
-    if (!is_used) others.push_back(table.header[column]);
+  if (!rows.others().empty()) {
+    kept = {.src = edges.src, .dst = edges.dst, .columns = rows.others().take()};
   }
-  if (others.empty()) return;
-  notes.push_back(fmt::format("{}: not used: {}; an edge has two ends and a weight",
-                              shown(table.path), listed("column", others)));
+  return edges;
 }
 
 // Two ways with two weights make a directed graph, unless it must not be one.
@@ -208,17 +204,19 @@ NodeIndex index_ids(const io::CsvTable& table, std::size_t column) {
 bool has_ends(const io::CsvHeader& table) { return find_ends(table).has_value(); }
 
 graph::Graph read_graph(io::CsvReader given, const NodeIndex& ids, const LoadOptions& options,
-                        std::vector<std::string>& notes) {
+                        EdgeTable& kept, std::vector<std::string>& notes) {
   const std::filesystem::path path = given.head().path;
   std::optional<io::CsvReader> reader(std::move(given));
-  graph::CompactEdgeList edges = list_edges(*reader, ids, [&](const EdgeRows& rows, std::size_t i) {
+  const auto node_of = [&](const EdgeRows& rows, std::size_t i) {
     const std::string_view id = rows.ids()[i];
     const std::int64_t node = ids.find(id);
     if (node >= 0) return node;
     throw base::Error(rows.place(i), fmt::format("expected an id of the table of nodes, got '{}'",
                                                  base::printable(id)));
-  });
-  note_other_columns(reader->head(), notes);
+  };
+  graph::CompactEdgeList edges = list_edges(*reader, ids, node_of, kept);
+  note_kept(shown(path), kept, notes);
+  if (options.directed == EdgeUse::kBackward) kept.src.swap(kept.dst);
   reader.reset();  // gone with its text before the graph is made
   edges.num_nodes = ids.size();
   return graph_of(path, std::move(edges), options, notes);
@@ -229,19 +227,20 @@ CollectedGraph collect_graph(io::CsvReader given, const LoadOptions& options) {
   std::optional<io::CsvReader> reader(std::move(given));
   const io::CsvHeader head = reader->head();
   NodeIndex ids(reader->max_rows());
-  graph::CompactEdgeList edges = list_edges(*reader, ids, [&](const EdgeRows& rows, std::size_t i) {
+  const auto node_of = [&](const EdgeRows& rows, std::size_t i) {
     const std::string_view id = rows.ids()[i];
     if (id.empty()) throw base::Error(rows.place(i) + ": expected an id, got none");
     const auto [node, is_new] = ids.add(id);
     if (is_new) result.node_ids.emplace_back(id);
     return node;
-  });
+  };
+  graph::CompactEdgeList edges = list_edges(*reader, ids, node_of, result.edge_table);
   reader.reset();
   if (edges.src.empty()) {
     throw base::Error(shown(head.path) + ": expected at least one edge, got the header only");
   }
   edges.num_nodes = ids.size();
-  note_other_columns(head, result.notes);
+  note_kept(shown(head.path), result.edge_table, result.notes);
   result.graph = graph_of(head.path, std::move(edges), options, result.notes);
   return result;
 }

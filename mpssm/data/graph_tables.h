@@ -37,14 +37,16 @@ std::pair<std::size_t, std::size_t> end_columns(const io::CsvHeader& table);
 /// Whether the table has the two columns that edges have.
 bool has_ends(const io::CsvHeader& table);
 
-/// Edges between nodes of a table of nodes. Adds a note about columns that are not used.
+/// Edges between nodes of a table of nodes. What else there is of them goes into `kept`, with a
+/// note.
 graph::Graph read_graph(io::CsvReader edges, const NodeIndex& ids, const LoadOptions& options,
-                        std::vector<std::string>& notes);
+                        EdgeTable& kept, std::vector<std::string>& notes);
 
 /// Edges that stand alone: the nodes are their ends, numbered by first appearance.
 struct CollectedGraph {
   graph::Graph graph;
   std::vector<std::string> node_ids;
+  EdgeTable edge_table = {};
   std::vector<std::string> notes = {};  ///< about columns that are not used
 };
 CollectedGraph collect_graph(io::CsvReader given, const LoadOptions& options);

@@ -6,12 +6,12 @@
 #include <fmt/core.h>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
 #include "mpssm/data/cells.h"
+#include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/graph_tables.h"
 #include "mpssm/data/readers.h"
@@ -153,6 +153,7 @@ class ManyGraphs {
     const auto [src, dst] = end_columns(edges_);
     const auto weight = edges_.column("weight");
     std::vector<std::vector<Edge>> of_graph(data_.graph_ids.size());
+    EdgeColumns others(edges_, {src, dst, weight.value_or(src), graph_of_edge.value_or(src)});
     for (std::size_t row = 0; row < edges_.rows.size(); ++row) {
       const std::int64_t a = node_at(row, src, graph_of_edge, rows_by_id);
       const std::int64_t b = node_at(row, dst, graph_of_edge, rows_by_id);
@@ -172,8 +173,13 @@ class ManyGraphs {
       of_graph[g].push_back({static_cast<std::int32_t>(place_of_[a] - first),
                              static_cast<std::int32_t>(place_of_[b] - first),
                              weight ? weight_at(row, *weight) : 1.0f});
+      if (others.empty()) continue;
+      data_.edge_table.src.push_back(static_cast<std::int32_t>(place_of_[a]));
+      data_.edge_table.dst.push_back(static_cast<std::int32_t>(place_of_[b]));
+      others.add(edges_.rows[row]);
     }
-    note_other_columns({src, dst, weight.value_or(src), graph_of_edge.value_or(src)});
+    data_.edge_table.columns = others.take();
+    note_kept(shown(edges_.path), data_.edge_table, dataset_.notes);
     pack(of_graph, weight.has_value());
   }
 
@@ -229,16 +235,6 @@ class ManyGraphs {
       }
       data_.edge_ptr.push_back(std::ssize(data_.edge_src));
     }
-  }
-
-  void note_other_columns(const std::set<std::size_t>& used) {
-    std::vector<std::string> others;
-    for (std::size_t column = 0; column < edges_.header.size(); ++column) {
-      if (!used.contains(column)) others.push_back(edges_.header[column]);
-    }
-    if (others.empty()) return;
-    dataset_.notes.push_back(fmt::format("{}: not used: {}; an edge has two ends and a weight",
-                                         shown(edges_.path), listed("column", others)));
   }
 
   // What is to be learned: of graphs if graphs.csv says it, else of nodes. The columns of the nodes

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "mpssm/base/error.h"
+#include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/names.h"
 #include "mpssm/data/readers.h"
@@ -225,7 +226,12 @@ Dataset read_node_npz(const io::Npz& npz, const LoadOptions& options) {
                     names.features, shape[0], shape[1]));
   }
   graph::CompactEdgeList edges = read_edges(npz, shape[0]);
-  if (options.directed == EdgeUse::kBackward) edges.src.swap(edges.dst);
+  data.edge_table = read_edge_attributes(npz, shape[0], edges.src, edges.dst);
+  note_kept(shown(npz.path()), data.edge_table, dataset.notes);
+  if (options.directed == EdgeUse::kBackward) {
+    edges.src.swap(edges.dst);
+    data.edge_table.src.swap(data.edge_table.dst);
+  }
   const bool directed = is_directed(npz, options);
   const auto listed = std::ssize(edges.src);
   data.graph = make_graph(shown(npz.path()), std::move(edges),

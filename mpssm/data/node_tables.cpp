@@ -106,7 +106,7 @@ Dataset read_node_tables(const io::CsvTable& table, io::CsvReader edges,
   const NodeIndex ids = index_ids(table, ids_at);
   Dataset dataset{.source = shown(table.path) + ", " + shown(edges.head().path)};
   NodeData data;
-  data.graph = read_graph(std::move(edges), ids, options, dataset.notes);
+  data.graph = read_graph(std::move(edges), ids, options, data.edge_table, dataset.notes);
   for (const io::CsvRow row : table.rows) data.node_ids.emplace_back(row[ids_at]);
 
   const auto labels_at = label_column(table, options);

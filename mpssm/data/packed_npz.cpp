@@ -11,6 +11,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/names.h"
 #include "mpssm/data/readers.h"
@@ -91,6 +92,20 @@ void read_graphs(const io::Npz& npz, GraphsData& data) {
   }
   if (npz.has("graph_ids")) data.graph_ids = read_names(npz, "graph_ids", data.num_graphs());
   if (npz.has("node_ids")) data.node_ids = read_names(npz, "node_ids", data.node_ptr.back());
+}
+
+// Ends are counted through all graphs.
+void read_edge_features(const io::Npz& npz, GraphsData& data) {
+  std::vector<std::int32_t> src;
+  std::vector<std::int32_t> dst;
+  for (std::int64_t g = 0; g < data.num_graphs() && npz.has("edge_attr"); ++g) {
+    const auto first = static_cast<std::int32_t>(data.node_ptr[g]);
+    for (std::int64_t e = data.edge_ptr[g]; e < data.edge_ptr[g + 1]; ++e) {
+      src.push_back(first + data.edge_src[e]);
+      dst.push_back(first + data.edge_dst[e]);
+    }
+  }
+  data.edge_table = read_edge_attributes(npz, data.node_ptr.back(), src, dst);
 }
 
 // The mix depends on the order of an edge's ends, its sum not on the order of edges: equal sums
@@ -443,6 +458,8 @@ Dataset read_packed_npz(const io::Npz& npz, const PackedLayout& layout,
   Dataset dataset{.source = shown(npz.path())};
   GraphsData data;
   read_graphs(npz, data);
+  read_edge_features(npz, data);
+  note_kept(shown(npz.path()), data.edge_table, dataset.notes);
   read_features(npz, layout, options, data, dataset.notes);
   count_graph(npz, "node_ptr", data.node_ptr.back(), data.edge_ptr.back());
   dataset.task = read_targets(npz, layout, options, data);

@@ -10,6 +10,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
 #include "mpssm/base/utf8.h"
+#include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/load.h"
 #include "mpssm/data/names.h"
@@ -78,6 +79,7 @@ Arrays arrays_of(const NodeData& data) {
   if (!data.node_ids.empty()) arrays["node_ids"] = names_array(data.node_ids);
   arrays["target_name"] = name_array(data.target_name);
   add_graph(data.graph, arrays);
+  add_edge_attributes(data.edge_table, arrays);
   add_masks(data, arrays);
   return arrays;
 }
@@ -109,6 +111,7 @@ Arrays arrays_of(const GraphsData& data) {
   for (const Part part : data.part) split.push_back(static_cast<std::uint8_t>(part));
   arrays["split"] = line(split);
   arrays["label_scale"] = line(std::vector<double>{data.label_scale});
+  add_edge_attributes(data.edge_table, arrays);
   return arrays;
 }
 
@@ -119,6 +122,7 @@ Arrays arrays_of(const SeriesData& data) {
   if (!data.time_of_day.empty()) arrays["time_in_day"] = line(data.time_of_day);
   if (!data.node_ids.empty()) arrays["node_ids"] = names_array(data.node_ids);
   add_graph(data.graph, arrays);
+  add_edge_attributes(data.edge_table, arrays);
   return arrays;
 }
 

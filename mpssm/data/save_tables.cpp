@@ -2,14 +2,17 @@
 // Datasets as the tables that read_folder() takes back.
 #include "mpssm/data/save_tables.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fmt/core.h>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/io/csv.h"
 #include "mpssm/io/file.h"
@@ -49,18 +52,29 @@ void add_features(const Matrix& features, std::int64_t row, std::string& text) {
   }
 }
 
-// Undirected edges once.
-std::string edges_text(const graph::Graph& graph, const std::vector<std::string>& ids) {
-  const bool undirected = graph.is_symmetric();
-  std::string text = graph.is_weighted() ? "src,dst,weight\n" : "src,dst\n";
-  for (std::int64_t i = 0; i < graph.num_nodes(); ++i) {
-    for (std::int64_t e = graph.row_ptr()[i]; e < graph.row_ptr()[i + 1]; ++e) {
-      const std::int64_t source = graph.col()[e];
-      if (undirected && source > i) break;  // sorted: the rest is listed from its other end
-      text += name_at(ids, source) + "," + name_at(ids, i);
-      if (graph.is_weighted()) text += "," + io::number_text(graph.weight()[e]);
-      text += "\n";
-    }
+std::string column_cells(const EdgeTable& table, std::int64_t row) {
+  std::string text;
+  for (const EdgeColumn& column : table.columns) {
+    text += ",";
+    if (row >= 0) text += io::csv_cell(edge_text(column, static_cast<std::size_t>(row)));
+  }
+  return text;
+}
+
+std::string column_header(const EdgeTable& table) {
+  std::string text;
+  for (const EdgeColumn& column : table.columns) text += "," + io::csv_cell(column.name);
+  return text;
+}
+
+std::string edges_text(const graph::Graph& graph, const EdgeTable& table,
+                       const std::vector<std::string>& ids, bool are_means) {
+  std::string text = graph.is_weighted() ? "src,dst,weight" : "src,dst";
+  text += column_header(table) + "\n";
+  for (const ListedEdge& edge : listed_edges(graph, table, are_means)) {
+    text += name_at(ids, edge.src) + "," + name_at(ids, edge.dst);
+    if (graph.is_weighted()) text += "," + io::number_text(edge.weight);
+    text += column_cells(table, edge.row) + "\n";
   }
   return text;
 }
@@ -75,7 +89,18 @@ void write_tables(const fs::path& folder, const NodeData& data) {
     nodes += "," + (data.splits.empty() ? std::string() : part_cell(data.splits[0][i])) + "\n";
   }
   io::write_file(folder / "nodes.csv", nodes);
-  io::write_file(folder / "edges.csv", edges_text(data.graph, data.node_ids));
+  io::write_file(folder / "edges.csv",
+                 edges_text(data.graph, data.edge_table, data.node_ids, false));
+}
+
+using PairOfNodes = std::pair<std::int64_t, std::int64_t>;
+
+std::multimap<PairOfNodes, std::int64_t> rows_by_ends(const EdgeTable& table) {
+  std::multimap<PairOfNodes, std::int64_t> rows;
+  for (std::size_t row = 0; row < table.src.size(); ++row) {
+    rows.emplace(PairOfNodes(table.src[row], table.dst[row]), static_cast<std::int64_t>(row));
+  }
+  return rows;
 }
 
 void write_tables(const fs::path& folder, const GraphsData& data) {
@@ -84,7 +109,9 @@ void write_tables(const fs::path& folder, const GraphsData& data) {
   }
   const bool of_nodes = data.target.rows != data.num_graphs();
   std::string nodes = "graph,id" + feature_header(data.features) + (of_nodes ? ",label\n" : "\n");
-  std::string edges = data.edge_weight.empty() ? "graph,src,dst\n" : "graph,src,dst,weight\n";
+  std::string edges = data.edge_weight.empty() ? "graph,src,dst" : "graph,src,dst,weight";
+  edges += column_header(data.edge_table) + "\n";
+  const std::multimap<PairOfNodes, std::int64_t> rows_of = rows_by_ends(data.edge_table);
   std::string graphs = "graph";
   for (std::int64_t k = 0; !of_nodes && k < data.target.columns; ++k) {
     graphs += data.target.columns == 1 ? ",label" : fmt::format(",label{}", k);
@@ -103,9 +130,18 @@ void write_tables(const fs::path& folder, const GraphsData& data) {
       nodes += "\n";
     }
     for (std::int64_t e = data.edge_ptr[g]; e < data.edge_ptr[g + 1]; ++e) {
-      edges += graph + "," + node_name(data.edge_src[e]) + "," + node_name(data.edge_dst[e]);
-      if (!data.edge_weight.empty()) edges += "," + number_cell(data.edge_weight[e]);
-      edges += "\n";
+      std::string edge =
+          graph + "," + node_name(data.edge_src[e]) + "," + node_name(data.edge_dst[e]);
+      if (!data.edge_weight.empty()) edge += "," + number_cell(data.edge_weight[e]);
+      const auto [begin, end] =
+          rows_of.equal_range({first + data.edge_src[e], first + data.edge_dst[e]});
+      // An edge that was listed one way is read both ways again.
+      const bool is_reverse =
+          begin == end && rows_of.contains({first + data.edge_dst[e], first + data.edge_src[e]});
+      if (begin == end && !is_reverse) edges += edge + column_cells(data.edge_table, -1) + "\n";
+      for (auto row = begin; row != end; ++row) {
+        edges += edge + column_cells(data.edge_table, row->second) + "\n";
+      }
     }
     graphs += graph;
     for (std::int64_t k = 0; !of_nodes && k < data.target.columns; ++k) {
@@ -135,7 +171,12 @@ void write_tables(const fs::path& folder, const SeriesData& data) {
   for (std::int64_t i = std::ssize(ids); i < data.num_nodes; ++i)
     ids.push_back(fmt::format("n{}", i));
   io::write_file(folder / "series.csv", series);
-  io::write_file(folder / "edges.csv", edges_text(data.graph, ids));
+  const bool changes = std::any_of(data.edge_table.columns.begin(), data.edge_table.columns.end(),
+                                   [](const EdgeColumn& column) {
+                                     return column.name == "time" || column.name == "timestamp" ||
+                                            column.name == "date" || column.name == "step";
+                                   });
+  io::write_file(folder / "edges.csv", edges_text(data.graph, data.edge_table, ids, changes));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "mpssm/base/error.h"
+#include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/names.h"
 #include "mpssm/data/readers.h"
@@ -167,6 +168,11 @@ Dataset read_series_npz(const io::Npz& npz, const io::Npz* graph, const SeriesPr
   read_values(npz, series);
   series.graph = read_graph(graph != nullptr ? *graph : npz, series.num_nodes);
   if (npz.has("time_in_day")) read_clock(npz, series);
+  std::vector<std::string> notes;
+  if (npz.has("listed_edges")) {
+    series.edge_table = read_edge_attributes(npz, series.num_nodes, {}, {});
+    note_kept(shown(npz.path()), series.edge_table, notes);
+  }
   if (npz.has("node_ids")) series.node_ids = read_names(npz, "node_ids", series.num_nodes);
   const io::Npz& named = npz.has("sensor_ids") || graph == nullptr ? npz : *graph;
   if (series.node_ids.empty() && named.has("sensor_ids")) {
@@ -175,6 +181,7 @@ Dataset read_series_npz(const io::Npz& npz, const io::Npz* graph, const SeriesPr
     }
   }
   Dataset dataset = finish_series(npz.path(), std::move(series), protocol, options);
+  dataset.notes.insert(dataset.notes.begin(), notes.begin(), notes.end());
   if (graph != nullptr) dataset.source += ", " + shown(graph->path());
   return dataset;
 }

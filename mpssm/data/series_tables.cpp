@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/core.h>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
 #include "mpssm/data/cells.h"
+#include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/graph_tables.h"
 #include "mpssm/data/node_index.h"
@@ -284,8 +286,26 @@ void weigh_distances(graph::CompactEdgeList& edges, std::vector<std::string>& no
   edges = std::move(kept);
 }
 
+// One edge for each pair in its direction, with the mean of the weights that it is listed with.
+void average_repeats(graph::CompactEdgeList& edges) {
+  if (edges.weight.empty()) return;
+  std::map<std::pair<std::int32_t, std::int32_t>, std::pair<double, double>> sums;
+  for (std::size_t e = 0; e < edges.src.size(); ++e) {
+    auto& [sum, count] = sums[{edges.src[e], edges.dst[e]}];
+    sum += edges.weight[e];
+    count += 1.0;
+  }
+  graph::CompactEdgeList merged{.num_nodes = edges.num_nodes};
+  for (const auto& [ends, weight] : sums) {
+    merged.src.push_back(ends.first);
+    merged.dst.push_back(ends.second);
+    merged.weight.push_back(weight.first / weight.second);
+  }
+  edges = std::move(merged);
+}
+
 graph::Graph read_series_graph(const std::filesystem::path& path,
-                               const std::vector<std::string>& node_ids,
+                               const std::vector<std::string>& node_ids, EdgeTable& kept,
                                std::vector<std::string>& notes) {
   const io::CsvTable table = io::read_csv(path);
   NodeIndex ids(node_ids.size());
@@ -293,6 +313,8 @@ graph::Graph read_series_graph(const std::filesystem::path& path,
   const auto [src, dst] = end_columns(table);
   const auto distance = first_of(table, {"distance", "cost", "dist", "length", "km", "meters"});
   const auto weight = distance ? distance : table.column("weight");
+  const auto time = first_of(table, {"time", "timestamp", "date", "step"});
+  EdgeColumns others(table, {src, dst, weight.value_or(src)});
   graph::CompactEdgeList edges{.num_nodes = ids.size()};
   std::int64_t unknown = 0;
   std::string example;
@@ -306,6 +328,7 @@ graph::Graph read_series_graph(const std::filesystem::path& path,
     }
     edges.src.push_back(static_cast<std::int32_t>(a));
     edges.dst.push_back(static_cast<std::int32_t>(b));
+    others.add(table.rows[row]);
     if (!weight) continue;
     edges.weight.push_back(values.at(row, *weight));
     if (!std::isfinite(edges.weight.back()) || (distance && edges.weight.back() < 0.0)) {
@@ -326,6 +349,16 @@ graph::Graph read_series_graph(const std::filesystem::path& path,
                     "out",
                     shown(path), unknown, base::printable(example)));
   }
+  if (!others.empty()) kept = {.src = edges.src, .dst = edges.dst, .columns = others.take()};
+  note_kept(shown(path), kept, notes);
+  if (time) {
+    notes.push_back(fmt::format(
+        "{}: edges that change over time, by column '{}': the model has one graph for all times, "
+        "of all edges that are there at any{}",
+        shown(path), base::printable(table.header[*time]),
+        weight ? ", each with the mean of its weights" : ""));
+    average_repeats(edges);
+  }
   if (distance) weigh_distances(edges, notes, shown(path));
   return make_graph(shown(path), symmetrise(std::move(edges), Merge::kMean),
                     graph::Direction::kUndirected);
@@ -337,7 +370,7 @@ Dataset read_series_tables(const std::filesystem::path& path, const std::filesys
                            const LoadOptions& options) {
   std::vector<std::string> notes;
   SeriesData series = SeriesTable(path, options).read(notes);
-  series.graph = read_series_graph(edges, series.node_ids, notes);
+  series.graph = read_series_graph(edges, series.node_ids, series.edge_table, notes);
   Dataset dataset = finish_series(path, std::move(series), {}, options);
   dataset.source += ", " + shown(edges);
   dataset.why = "a table of values over time";

@@ -46,6 +46,17 @@ std::string classes_line(const DataCard& card) {
   return text;
 }
 
+std::string edge_columns_line(const DataCard& card) {
+  std::string text;
+  for (std::size_t c = 0; c < std::min(card.edge_columns.size(), kShownClasses); ++c) {
+    text += (c == 0 ? "" : ", ") + base::printable(card.edge_columns[c], 40);
+  }
+  if (card.edge_columns.size() > kShownClasses) {
+    text += fmt::format(", ... ({} columns)", card.edge_columns.size());
+  }
+  return text + ": read and kept, not used by the model";
+}
+
 }  // namespace
 
 std::vector<CardLine> lines_of(const DataCard& card) {
@@ -73,6 +84,7 @@ std::vector<CardLine> lines_of(const DataCard& card) {
                                card.series->horizon));
   }
   line("features", fmt::format("{} for each node", card.features));
+  if (!card.edge_columns.empty()) line("edge data", edge_columns_line(card));
   line("split",
        fmt::format("{} train, {} val, {} test {}{}", card.train, card.val, card.test, card.samples,
                    card.splits > 1 ? fmt::format(" (split {} of {})", card.split, card.splits)
@@ -156,6 +168,7 @@ std::string to_json(const DataCard& card, int indent) {
     columns.push_back(entry);
   }
   json["columns"] = columns;
+  json["edge_columns"] = card.edge_columns;
   json["samples"] = card.samples;
   json["splits"] = card.splits;
   json["split"] = card.split;

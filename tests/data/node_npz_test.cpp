@@ -119,10 +119,10 @@ TEST_F(NodeNpz, MasksOfOneSplitAreTheSplit) {
 
 TEST_F(NodeNpz, SaysWhichArraysAreNotUsed) {
   Arrays arrays = good();
-  arrays["edge_attr"] = floats({1, 2, 3, 4, 5});
+  arrays["edge_feat"] = floats({1, 2, 3, 4, 5});
   arrays["train_mask"] = integers({1, 1, 0, 0, 0, 0});
   EXPECT_THAT(load_arrays(arrays).notes,
-              ElementsAre(AllOf(HasSubstr("d.npz"), HasSubstr("not used"), HasSubstr("'edge_attr'"),
+              ElementsAre(AllOf(HasSubstr("d.npz"), HasSubstr("not used"), HasSubstr("'edge_feat'"),
                                 HasSubstr("'train_mask'"))));
 }
 
