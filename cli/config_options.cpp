@@ -27,6 +27,8 @@ void add_config_options(CLI::App& verb, ConfigOptions& options) {
       ->allow_extra_args(false);
   verb.add_option("--target", options.target, "own tables: label column (data.target)")
       ->type_name("NAME");
+  verb.add_option("--task", options.task, "own files: what to learn (data.task), such as links")
+      ->type_name("TASK");
   verb.add_option("--rewired", options.rewired, "edges of mpssm advise --save (data.rewired)")
       ->type_name("FILE");
   verb.add_option("--data-dir", options.data_dir, "folder to look for registered files first")
@@ -49,6 +51,7 @@ train::Config make_config(const ConfigOptions& options) {
   if (!options.dataset.empty()) config.data.name = options.dataset;
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
   if (!options.target.empty()) train::apply_setting(config, "data.target=" + options.target);
+  if (!options.task.empty()) train::apply_setting(config, "data.task=" + options.task);
   if (!options.rewired.empty()) train::apply_setting(config, "data.rewired=" + options.rewired);
   if (config.data.name.empty()) {
     throw base::Error(

@@ -29,6 +29,7 @@ struct Options {
   std::string out;
   std::string target;
   std::string ignore;
+  std::string task;
   std::int64_t seed = 0;
   bool directed = false;
   fs::path data_dir;
@@ -76,6 +77,7 @@ data::LoadOptions load_options(const Options& options) {
   load.target = options.target;
   load.make_seed = static_cast<std::uint64_t>(options.seed);
   load.ignore = options.ignore;
+  if (!options.task.empty()) load.task = data::task_from_name(options.task);
   if (options.directed) load.directed = data::EdgeUse::kForward;
   return load;
 }
@@ -126,6 +128,7 @@ void add_data(CLI::App& app, Action& action) {
   part->add_option("--target", options->target, "own tables: label column")->type_name("NAME");
   part->add_option("--ignore", options->ignore, "own tables: columns to leave out")
       ->type_name("A,B");
+  part->add_option("--task", options->task, "own files: what to learn")->type_name("TASK");
   add_json(*part, options->json);
   part = add("make", "Make built-in data: board:RxC, properties:TASK[:N]", make);
   part->add_option("what", options->name, "what to make")->required();

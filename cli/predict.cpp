@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "mpssm/base/error.h"
 #include "mpssm/io/file.h"
@@ -23,6 +22,7 @@ struct Options {
   std::string run;
   OtherData data;
   std::string out;
+  run::PredictOptions asked;
   std::filesystem::path data_dir;
 };
 
@@ -31,8 +31,10 @@ Examples:
   mpssm predict runs/mine                        every node of the training graph, to stdout
   mpssm predict runs/mine --data newfolder/ --out p.csv   a new graph with the same columns
   mpssm predict runs/traffic --data new.npz      the steps that follow the end of a series
+  mpssm predict runs/friends --top 20            links: the likeliest edges that are not there
+  mpssm predict runs/friends --pairs asked.csv   links: the pairs in columns src and dst
 
-One line per node (or graph, or node and steps ahead), with id and probabilities.)";
+One line per node (or graph, or node and steps ahead, or pair), with id and probabilities.)";
 
 int run(const Options& options) {
   ops::set_process_threads(0);
@@ -40,25 +42,16 @@ int run(const Options& options) {
       options.run,
       {.data_dir = options.data_dir, .new_data = options.data.chosen(), .skip_new_classes = true});
   for (const std::string& note : experiment.dataset->notes) say("note: " + note);
-  const auto produce = [&](const io::Sink& sink) { run::write_predictions(experiment, sink); };
   if (options.out.empty() || options.out == "-") {
-    produce([](std::string_view piece) {
+    const auto print_piece = [](std::string_view piece) {
       if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size()) {
         throw base::Error("cannot write to stdout");
       }
-    });
+    };
+    run::write_predictions(experiment, io::Sink(print_piece), options.asked);
     return 0;
   }
-  io::write_file(options.out, [&](const io::Sink& sink) {
-    bool is_first = true;
-    produce([&](std::string_view piece) {
-      if (std::exchange(is_first, false)) {
-        io::check_replaceable(options.out, {.bytes = piece.substr(0, piece.find('\n') + 1),
-                                            .kind = "predictions of this model"});
-      }
-      sink(piece);
-    });
-  });
+  run::write_predictions(experiment, std::filesystem::path(options.out), options.asked);
   say("wrote " + options.out);
   return 0;
 }
@@ -71,6 +64,10 @@ void add_predict(CLI::App& app, Action& action) {
   verb->add_option("run", options->run, "run folder or model.safetensors")->required();
   options->data.add_to(*verb);
   verb->add_option("--out", options->out, "file to write (default: stdout)")->type_name("FILE");
+  verb->add_option("--pairs", options->asked.pairs, "links: CSV of pairs to score")
+      ->type_name("FILE");
+  verb->add_option("--top", options->asked.top, "links: how many missing edges (default: 100)")
+      ->check(at_least(1));
   verb->add_option("--data-dir", options->data_dir, "folder to look for registered files first");
   verb->footer(kFooter);
   verb->callback([options, &action] { action = [options] { return run(*options); }; });

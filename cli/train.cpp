@@ -43,6 +43,7 @@ Examples:
   mpssm train myfolder/ --config my.toml --out runs/mine
   mpssm train runs/mine --resume                go on after Ctrl-C or a crash
   mpssm train tolokers --splits 0-9 --json      ten splits, mean and deviation
+  mpssm train friends.csv --task links          which pairs of nodes have an edge
 
 The run folder holds config.toml (all settings), card.json (what the data are), metrics.csv, model.safetensors (best on
 validation), state.safetensors (to go on from), predictions.csv, record.json and report.html.)";
@@ -121,9 +122,9 @@ int run(const Options& options) {
   if (options.resume && fs::exists(as_run / "config.toml")) {
     // `mpssm train RUN --resume`: the run knows the rest.
     if (!options.config.settings.empty() || !options.config.files.empty() ||
-        !options.config.target.empty()) {
+        !options.config.target.empty() || !options.config.task.empty()) {
       throw base::Error("--resume: " + as_run.string() +
-                        " has its settings; leave out --set, --config and --target");
+                        " has its settings; leave out --set, --config, --target and --task");
     }
     return train_one(options, run::read_run_config(as_run), as_run);
   }

@@ -38,7 +38,8 @@ struct ConfigOptions {
   std::vector<std::string> files;     ///< --config
   std::vector<std::string> settings;  ///< --set
   std::string target;                 ///< --target
-  std::string rewired;
+  std::string task;                   ///< --task
+  std::string rewired;                ///< --rewired
   std::filesystem::path data_dir;
   std::int64_t threads = 0;
   std::int64_t memory_limit_mib = 0;

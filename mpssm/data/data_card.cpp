@@ -72,9 +72,17 @@ std::optional<DataCard::Homophily> homophily_of(const NodeData& data, std::span<
 
 void describe(const NodeData& data, std::int64_t split, DataCard& card) {
   card.shape = "one graph";
+  card.features = data.features.columns;
+  if (data.links) {
+    describe_graph(data.links->whole, card);
+    card.samples = "edges";
+    card.train = std::ssize(data.links->edges[0]);
+    card.val = std::ssize(data.links->edges[1]);
+    card.test = std::ssize(data.links->edges[2]);
+    return;
+  }
   describe_graph(data.graph, card);
   card.target = data.target_name;
-  card.features = data.features.columns;
   card.samples = "nodes";
   card.splits = std::ssize(data.splits);
   count_labels(data.target, data.class_names, card);

@@ -42,6 +42,7 @@ std::string_view default_metric(Task task) {
   switch (task) {
     case Task::kNodeBinary:
     case Task::kGraphBinary:
+    case Task::kLinks:
       return "roc_auc";
     case Task::kNodeClasses:
     case Task::kGraphClasses:

@@ -2,6 +2,7 @@
 // What a dataset is once read: one of three shapes, with its task and protocol. No torch here.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -24,12 +25,18 @@ enum class Task {
   kGraphRegression,  ///< numbers per graph
   kGraphLabels,      ///< independent yes/no labels per graph
   kForecast,         ///< the next steps of every node's series
+  kLinks,            ///< which pairs of nodes have an edge
 };
 inline constexpr base::EnumRow<Task> kTasks[] = {
-    {Task::kNodeBinary, "node_binary"},         {Task::kNodeClasses, "node_classes"},
-    {Task::kNodeRegression, "node_regression"}, {Task::kGraphBinary, "graph_binary"},
-    {Task::kGraphClasses, "graph_classes"},     {Task::kGraphRegression, "graph_regression"},
-    {Task::kGraphLabels, "graph_labels"},       {Task::kForecast, "forecast"},
+    {Task::kNodeBinary, "node_binary"},
+    {Task::kNodeClasses, "node_classes"},
+    {Task::kNodeRegression, "node_regression"},
+    {Task::kGraphBinary, "graph_binary"},
+    {Task::kGraphClasses, "graph_classes"},
+    {Task::kGraphRegression, "graph_regression"},
+    {Task::kGraphLabels, "graph_labels"},
+    {Task::kForecast, "forecast"},
+    {Task::kLinks, "links"},
 };
 constexpr base::EnumTable<Task> table_of(Task) { return kTasks; }
 constexpr std::string_view to_string(Task task) { return table_of(task).name(task); }
@@ -128,6 +135,25 @@ struct EdgeTable {
 /// Stands where a node has no label.
 inline constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
 
+/// Two nodes of a graph; of an undirected one src < dst. Ordered as the entries of a graph are.
+struct NodePair {
+  std::int32_t src = 0;
+  std::int32_t dst = 0;
+
+  bool operator==(const NodePair&) const = default;
+  bool operator<(const NodePair& other) const {
+    return dst != other.dst ? dst < other.dst : src < other.src;
+  }
+};
+
+/// What link prediction asks: which of these pairs have an edge. Each list is sorted.
+struct Links {
+  graph::Graph whole = {};  ///< with every edge; NodeData::graph has those of train alone
+  std::array<std::vector<NodePair>, 3> edges = {};  ///< of train, val and test, without loops
+  /// Pairs without an edge, for val and test as many; each step of a training draws its own.
+  std::array<std::vector<NodePair>, 3> others = {};
+};
+
 /// One graph; its nodes are the samples.
 struct NodeData {
   graph::Graph graph = {};
@@ -138,6 +164,7 @@ struct NodeData {
   std::vector<std::string> node_ids = {};      ///< [N]; empty: 0, 1, 2, ...
   std::vector<std::vector<Part>> splits = {};  ///< each [N]
   std::string target_name = "label";
+  std::optional<Links> links = {};  ///< edges are the samples
   EdgeTable edge_table = {};
 };
 

@@ -7,8 +7,10 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/data/edges.h"
+#include "mpssm/data/graph_tables.h"
 #include "mpssm/data/paths.h"
 #include "mpssm/data/readers.h"
+#include "mpssm/io/csv.h"
 
 namespace mpssm::data {
 namespace {
@@ -68,6 +70,8 @@ void note_other_tables(const fs::path& folder, const std::vector<fs::path>& used
   if (!others.empty()) notes.push_back(shown(folder) + ": not used: " + listed("table", others));
 }
 
+bool are_edges(const fs::path& path) { return has_ends(io::CsvReader(path).head()); }
+
 Dataset read_tables(const fs::path& folder, const Tables& tables, const LoadOptions& options) {
   if (tables.is_series()) {
     if (!tables.links().empty()) {
@@ -75,6 +79,13 @@ Dataset read_tables(const fs::path& folder, const Tables& tables, const LoadOpti
     }
     throw base::Error(shown(folder) +
                       ": expected edges.csv or distances.csv beside series.csv, got neither");
+  }
+  const bool of_links = options.task == Task::kLinks;
+  if (of_links && tables.nodes.empty() && !tables.edges.empty()) {
+    return read_edge_table(tables.edges, options);
+  }
+  if (of_links && tables.edges.empty() && !tables.nodes.empty() && are_edges(tables.nodes)) {
+    return read_edge_table(tables.nodes, options);
   }
   for (const auto& [path, name] :
        {std::pair(tables.nodes, "nodes.csv"), {tables.edges, "edges.csv"}}) {

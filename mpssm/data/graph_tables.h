@@ -42,6 +42,10 @@ bool has_ends(const io::CsvHeader& table);
 graph::Graph read_graph(io::CsvReader edges, const NodeIndex& ids, const LoadOptions& options,
                         EdgeTable& kept, std::vector<std::string>& notes);
 
+/// Features of nodes that have none: the number of their neighbours, by a stored column or by one
+/// that is fitted to the nodes in `learn`.
+void use_degree(const std::vector<bool>& learn, const Column* stored, NodeData& data);
+
 /// Edges that stand alone: the nodes are their ends, numbered by first appearance.
 struct CollectedGraph {
   graph::Graph graph;

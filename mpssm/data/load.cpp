@@ -147,7 +147,8 @@ Dataset load_registered(const DatasetInfo& info, const LoadOptions& options) {
 bool has_pyg_names(const io::Npz& npz, const LoadOptions& options) {
   if (!npz.has("x") || npz.header("x").shape.size() != 2) return false;
   if (npz.has("y") || npz.has("train_mask")) return true;
-  return npz.has("edge_index") && options.columns != nullptr && options.task &&
+  const bool needs_no_labels = options.columns != nullptr || options.task == Task::kLinks;
+  return npz.has("edge_index") && needs_no_labels && options.task &&
          *options.task != Task::kForecast;
 }
 
@@ -216,6 +217,9 @@ void refuse_unused(const std::string& name, const LoadOptions& options, Dataset&
     for (const auto& [setting, value] : settings) {
       if (!value.empty()) refuse(setting, "is no table and has no columns");
     }
+  }
+  if (dataset.task == Task::kLinks && !options.target.empty()) {
+    refuse("data.target", "is asked for its edges, and no column is learned");
   }
   const auto* nodes = std::get_if<NodeData>(&dataset.content);
   const bool has_choice =

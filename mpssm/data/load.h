@@ -42,6 +42,8 @@ struct LoadOptions {
   std::optional<double> train_ratio = {};
   std::uint64_t split_seed = 0;  ///< of the random 50/25/25 split of data that has none
   std::uint64_t make_seed = 0;   ///< of built-in data
+  /// Link prediction: what a run has held out of this graph; else it is drawn.
+  const Links* links = nullptr;
   /// Given: read a new table the way a trained model's was read. Labels and split may then be
   /// absent (NaN and kNone).
   const std::vector<Column>* columns = nullptr;

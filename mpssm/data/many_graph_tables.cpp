@@ -471,6 +471,11 @@ bool has_graph_column(const std::filesystem::path& path) {
 }
 
 Dataset read_many_graph_tables(const GraphTables& tables, const LoadOptions& options) {
+  if (options.task == Task::kLinks) {
+    throw base::Error("data.task", shown(tables.nodes) +
+                                       " holds many graphs, and links are predicted in one; take "
+                                       "one of them, or another task");
+  }
   return ManyGraphs(tables, options).read();
 }
 

@@ -11,6 +11,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
+#include "mpssm/data/links.h"
 #include "mpssm/data/names.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/split.h"
@@ -104,8 +105,8 @@ bool has_values(const io::Npz& npz, const std::string& name, std::optional<Task>
   return dtype == io::DType::kFloat32 || dtype == io::DType::kFloat64;
 }
 
-Task read_targets(const io::Npz& npz, const std::string& name, const LoadOptions& options,
-                  NodeData& data, Dataset& dataset) {
+Task read_array_targets(const io::Npz& npz, const std::string& name, const LoadOptions& options,
+                        NodeData& data, Dataset& dataset) {
   std::optional<Task> task = options.task;
   if (!task && npz.has("task")) task = task_from_name(read_names(npz, "task", 1)[0]);
   if (npz.has("target_name")) data.target_name = read_names(npz, "target_name", 1)[0];
@@ -243,10 +244,14 @@ Dataset read_node_npz(const io::Npz& npz, const LoadOptions& options) {
                             ": some edges are listed one way only and taken both ways; "
                             "data.directed=forward takes them as they are listed");
   }
-  dataset.task = read_targets(npz, names.labels, options, data, dataset);
-  dataset.metric = read_metric(npz, dataset.task);
   if (npz.has("node_ids")) data.node_ids = read_names(npz, "node_ids", shape[0]);
-  read_splits(npz, options, dataset, data);
+  if (options.task == Task::kLinks) {
+    hold_out_links(shown(npz.path()), options, dataset, data);
+  } else {
+    dataset.task = read_array_targets(npz, names.labels, options, data, dataset);
+    dataset.metric = read_metric(npz, dataset.task);
+    read_splits(npz, options, dataset, data);
+  }
   dataset.content = std::move(data);
   return dataset;
 }

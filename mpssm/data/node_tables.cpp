@@ -9,6 +9,7 @@
 #include "mpssm/base/printable.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/graph_tables.h"
+#include "mpssm/data/links.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/split.h"
 #include "mpssm/data/tables.h"
@@ -18,26 +19,11 @@
 namespace mpssm::data {
 namespace {
 
-// Features of tables that have none: the number of neighbours, by a stored column or a new one.
-void use_degree(const std::vector<bool>& learn, const Column* stored, NodeData& data) {
-  const auto row_ptr = data.graph.row_ptr();
-  std::vector<double> degree(static_cast<std::size_t>(data.graph.num_nodes()));
-  std::vector<double> learned;
-  for (std::size_t i = 0; i < degree.size(); ++i) {
-    degree[i] = static_cast<double>(row_ptr[i + 1] - row_ptr[i]);
-    if (learn[i]) learned.push_back(degree[i]);
-  }
-  const Column column = stored != nullptr ? *stored : fit_number(std::string(kDegree), learned);
-  data.columns = {column};
-  data.features = {.rows = data.graph.num_nodes(), .columns = 1};
-  for (const double value : degree) {
-    data.features.values.push_back(static_cast<float>((value - column.mean) / column.scale));
-  }
-}
-
 void read_node_features(const io::CsvTable& table, const std::vector<std::size_t>& candidates,
                         const LoadOptions& options, Dataset& dataset, NodeData& data) {
-  const std::vector<bool> learn = rows_to_learn_from(data.splits[0]);
+  // The nodes of link prediction are in no part.
+  const std::vector<bool> learn =
+      data.links ? std::vector<bool>(table.rows.size(), true) : rows_to_learn_from(data.splits[0]);
   if (is_degree(options) && !table.column(kDegree)) {
     return use_degree(learn, &options.columns->front(), data);
   }
@@ -80,7 +66,47 @@ void read_split(const io::CsvTable& table, const LoadOptions& options, Dataset& 
   if (!predicting) check_splits(where, data, dataset.notes);
 }
 
+void read_targets(const io::CsvTable& table, std::optional<std::size_t> labels_at,
+                  const LoadOptions& options, Dataset& dataset, NodeData& data) {
+  Labels labels;
+  if (labels_at) {
+    data.target_name = table.header[*labels_at];
+    labels = read_labels(table, *labels_at, options, dataset.notes);
+  } else {
+    labels.target.assign(table.rows.size(), kNoLabel);
+    if (options.class_names != nullptr) labels.class_names = *options.class_names;
+  }
+  dataset.task = choose_node_task(shown(table.path), labels.class_names.size(), options.task);
+  dataset.metric = default_metric(dataset.task);
+  dataset.why = std::move(labels.why);
+  data.target = std::move(labels.target);
+  data.class_names = std::move(labels.class_names);
+}
+
+std::optional<std::size_t> usual_label(const io::CsvHeader& table) {
+  for (const char* name : {"label", "target", "class", "y", "Label", "Target", "Class"}) {
+    if (const auto column = table.column(name)) return column;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+void use_degree(const std::vector<bool>& learn, const Column* stored, NodeData& data) {
+  const auto row_ptr = data.graph.row_ptr();
+  std::vector<double> degree(static_cast<std::size_t>(data.graph.num_nodes()));
+  std::vector<double> learned;
+  for (std::size_t i = 0; i < degree.size(); ++i) {
+    degree[i] = static_cast<double>(row_ptr[i + 1] - row_ptr[i]);
+    if (learn[i]) learned.push_back(degree[i]);
+  }
+  const Column column = stored != nullptr ? *stored : fit_number(std::string(kDegree), learned);
+  data.columns = {column};
+  data.features = {.rows = data.graph.num_nodes(), .columns = 1};
+  for (const double value : degree) {
+    data.features.values.push_back(static_cast<float>((value - column.mean) / column.scale));
+  }
+}
 
 std::optional<std::size_t> label_column(const io::CsvHeader& table, const LoadOptions& options) {
   if (!options.target.empty()) {
@@ -88,10 +114,9 @@ std::optional<std::size_t> label_column(const io::CsvHeader& table, const LoadOp
     if (options.columns != nullptr) return std::nullopt;
     return need_column(table, options.target, "; data.target names the label column");
   }
-  for (const char* name : {"label", "target", "class", "y", "Label", "Target", "Class"}) {
-    if (const auto column = table.column(name)) return column;
-  }
-  if (options.columns != nullptr) return std::nullopt;
+  if (const auto column = usual_label(table)) return column;
+  // Link prediction learns no column.
+  if (options.columns != nullptr || options.task == Task::kLinks) return std::nullopt;
   return need_column(table, "label", "; --target (data.target) names the label column");
 }
 
@@ -110,20 +135,17 @@ Dataset read_node_tables(const io::CsvTable& table, io::CsvReader edges,
   for (const io::CsvRow row : table.rows) data.node_ids.emplace_back(row[ids_at]);
 
   const auto labels_at = label_column(table, options);
-  Labels labels;
-  if (labels_at) {
-    data.target_name = table.header[*labels_at];
-    labels = read_labels(table, *labels_at, options, dataset.notes);
+  if (options.task == Task::kLinks) {
+    hold_out_links(shown(table.path), options, dataset, data);
+    if (labels_at) {
+      dataset.columns.push_back({.name = table.header[*labels_at],
+                                 .type = "label",
+                                 .unused = "link prediction learns of edges; rename it to use it"});
+    }
   } else {
-    labels.target.assign(table.rows.size(), kNoLabel);
-    if (options.class_names != nullptr) labels.class_names = *options.class_names;
+    read_targets(table, labels_at, options, dataset, data);
+    read_split(table, options, dataset, data);
   }
-  dataset.task = choose_node_task(shown(table.path), labels.class_names.size(), options.task);
-  dataset.metric = default_metric(dataset.task);
-  dataset.why = std::move(labels.why);
-  data.target = std::move(labels.target);
-  data.class_names = std::move(labels.class_names);
-  read_split(table, options, dataset, data);
 
   const auto ignored = columns_named(table, "data.ignore", options.ignore);
   std::vector<std::size_t> candidates;
@@ -137,6 +159,23 @@ Dataset read_node_tables(const io::CsvTable& table, io::CsvReader edges,
     }
   }
   read_node_features(table, candidates, options, dataset, data);
+  dataset.content = std::move(data);
+  return dataset;
+}
+
+Dataset read_edge_table(const std::filesystem::path& edges, const LoadOptions& options) {
+  CollectedGraph collected = collect_graph(io::CsvReader(edges), options);
+  Dataset dataset{.source = shown(edges), .notes = std::move(collected.notes)};
+  NodeData data;
+  data.graph = std::move(collected.graph);
+  data.node_ids = std::move(collected.node_ids);
+  data.edge_table = std::move(collected.edge_table);
+  hold_out_links(shown(edges), options, dataset, data);
+  dataset.notes.push_back(shown(edges) +
+                          ": no table of nodes; they are the ends of the edges, and the only "
+                          "feature is each node's degree");
+  use_degree(std::vector<bool>(data.node_ids.size(), true),
+             is_degree(options) ? &options.columns->front() : nullptr, data);
   dataset.content = std::move(data);
   return dataset;
 }

@@ -23,6 +23,9 @@ Dataset read_node_tables(const std::filesystem::path& nodes, const std::filesyst
 Dataset read_node_tables(const io::CsvTable& nodes, io::CsvReader edges,
                          const LoadOptions& options);
 
+/// A table of edges alone, for link prediction.
+Dataset read_edge_table(const std::filesystem::path& edges, const LoadOptions& options);
+
 /// A graph in the node-link JSON of NetworkX: {"nodes": [{"id": ...}], "links": [{"source": ...}]}.
 Dataset read_node_link_json(const std::filesystem::path& path, const LoadOptions& options);
 /// Whether the file is JSON with nodes and links.

@@ -5,7 +5,10 @@
 #include <array>
 #include <cmath>
 #include <fmt/core.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
@@ -89,6 +92,29 @@ analysis::GraphEdit edit_from(const ordered_json& json) {
   return edit;
 }
 
+/// "src dst src dst ...": short, whatever the indentation of the JSON around it.
+std::string to_text(const std::vector<data::NodePair>& pairs) {
+  std::string text;
+  for (const data::NodePair& pair : pairs) {
+    fmt::format_to(std::back_inserter(text), "{}{} {}", text.empty() ? "" : " ", pair.src,
+                   pair.dst);
+  }
+  return text;
+}
+
+/// False if the text is none of these.
+bool take_pairs(const std::string& text, std::vector<data::NodePair>& pairs) {
+  std::istringstream words(text);
+  data::NodePair pair;
+  while (words >> pair.src >> pair.dst) {
+    if (pair.src < 0 || pair.dst < 0) return false;
+    pairs.push_back(pair);
+  }
+  return words.eof() && to_text(pairs) == text && std::is_sorted(pairs.begin(), pairs.end());
+}
+
+constexpr std::pair<const char*, std::size_t> kHeldOut[] = {{"val", 1}, {"test", 2}};
+
 void check_count(const data::Dataset& dataset, const DataPins& pins, std::int64_t count,
                  const char* samples) {
   if (std::ssize(pins.parts) == count) return;
@@ -100,7 +126,11 @@ void check_count(const data::Dataset& dataset, const DataPins& pins, std::int64_
 
 DataPins pin(const data::Dataset& dataset, std::int64_t split, const task::Preprocessing& learned) {
   DataPins pins{.files = dataset.files, .learned = learned, .protocol = dataset.protocol};
-  if (const auto* nodes = std::get_if<data::NodeData>(&dataset.content)) {
+  const auto* nodes = std::get_if<data::NodeData>(&dataset.content);
+  if (nodes != nullptr && nodes->links) {
+    pins.links = {.edges = nodes->links->edges, .others = nodes->links->others};
+    pins.links->edges[0].clear();
+  } else if (nodes != nullptr) {
     pins.parts = to_text(nodes->splits.at(static_cast<std::size_t>(split)));
   } else if (const auto* graphs = std::get_if<data::GraphsData>(&dataset.content)) {
     pins.parts = to_text(graphs->part);
@@ -114,6 +144,7 @@ void apply_pins(const DataPins& pins, std::int64_t split, data::Dataset& dataset
   dataset.is_new = false;
   dataset.protocol = pins.protocol;
   apply_edit(pins.edit, dataset);
+  if (pins.links) return;  // they were read in
   if (auto* nodes = std::get_if<data::NodeData>(&dataset.content)) {
     check_count(dataset, pins, nodes->graph.num_nodes(), "nodes");
     const auto index = static_cast<std::size_t>(split);
@@ -174,6 +205,12 @@ std::string to_json(const DataPins& pins) {
       {"parts", pins.parts},
   };
   if (!pins.edit.empty()) json["edit"] = to_json(pins.edit);
+  if (pins.links) {
+    for (const auto& [name, part] : kHeldOut) {
+      json["links"][name] = {{"edges", to_text(pins.links->edges[part])},
+                             {"others", to_text(pins.links->others[part])}};
+    }
+  }
   return json.dump(1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -199,6 +236,16 @@ DataPins pins_from_json(const std::string& text, const std::string& origin) {
     pins.windows = {windows[0], windows[1], windows[2]};
     json.at("parts").get_to(pins.parts);
     if (json.contains("edit")) pins.edit = edit_from(json.at("edit"));
+    if (json.contains("links")) {
+      pins.links.emplace();
+      for (const auto& [name, part] : kHeldOut) {
+        const ordered_json& held_out = json.at("links").at(name);
+        if (!take_pairs(held_out.at("edges"), pins.links->edges[part]) ||
+            !take_pairs(held_out.at("others"), pins.links->others[part])) {
+          throw unreadable;
+        }
+      }
+    }
   } catch (const ordered_json::exception&) {
     throw unreadable;
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,10 @@ struct DataPins {
   /// Nodes or graphs: one of '0' (train), '1' (val), '2' (test), '3' (none) each.
   std::string parts = {};
   data::WindowSplit windows = {};  ///< series
-  std::string protocol = {};       ///< how they came about, for people
-  analysis::GraphEdit edit = {};   ///< of the graph, before anything was learned on it
+  /// Link prediction: what is held out, in place of parts; the rest is train.
+  std::optional<data::Links> links = {};
+  std::string protocol = {};      ///< how they came about, for people
+  analysis::GraphEdit edit = {};  ///< of the graph, before anything was learned on it
 };
 
 /// `split`: which of the node splits the run is trained on.

@@ -3,17 +3,20 @@
 
 #include <cstdlib>
 #include <fmt/core.h>
+#include <utility>
 
 #include <torch/types.h>
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/data/links.h"
 #include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
 #include "mpssm/engine/plan_costs.h"
 #include "mpssm/io/file.h"
 #include "mpssm/run/graph_edit_file.h"
 #include "mpssm/run/measured_costs.h"
+#include "mpssm/task/links.h"
 #include "mpssm/task/metrics.h"
 #include "mpssm/task/problem.h"
 #include "mpssm/train/checkpoint.h"
@@ -138,6 +141,7 @@ data::Dataset load_pinned(const DataPins& pins, const train::Config& config,
   if (!pins.learned.columns.empty()) options.columns = &pins.learned.columns;
   if (!pins.learned.class_names.empty()) options.class_names = &pins.learned.class_names;
   if (!pins.learned.vocabulary.empty()) options.vocabulary = &pins.learned.vocabulary;
+  if (pins.links) options.links = &*pins.links;
   data::Dataset dataset = data::load(config.data.name, options);
   apply_pins(pins, config.data.split, dataset);
   return dataset;
@@ -169,6 +173,8 @@ std::string metric_of(const train::Config& config, const data::Dataset& dataset)
         return {"mse", "mae", "rmse", "r2", "loss", dataset.metric};
       case data::Task::kForecast:
         return {"mse", "mae", "rmse", "loss", dataset.metric};
+      case data::Task::kLinks:
+        return {"roc_auc", "average_precision", "hits_20", "hits_50", "hits_100", "loss"};
     }
     return {};
   }();
@@ -331,14 +337,45 @@ task::Metrics evaluate(const Experiment& experiment, data::Part part) {
   return experiment.problem->evaluate(*experiment.model.module, part);
 }
 
-void write_predictions(const Experiment& experiment, const io::Sink& sink) {
+void write_predictions(const Experiment& experiment, const io::Sink& sink,
+                       const PredictOptions& options) {
   const torch::NoGradGuard no_grad;
-  if (experiment.dataset->task == data::Task::kForecast) {
-    task::write_forecast(*experiment.dataset, experiment.config.model.gso,
-                         experiment.problem->preprocessing(), *experiment.model.module, sink);
+  const data::Dataset& dataset = *experiment.dataset;
+  if (dataset.task == data::Task::kLinks) {
+    task::LinkQuestion question;
+    if (options.top > 0) question.top = options.top;
+    if (!options.pairs.empty()) {
+      question.pairs = data::read_pairs(options.pairs, std::get<data::NodeData>(dataset.content));
+    }
+    return task::write_links(dataset, experiment.config.model.gso, *experiment.model.module,
+                             question, sink);
+  }
+  if (!options.pairs.empty() || options.top > 0) {
+    throw Error(options.pairs.empty() ? "--top" : "--pairs",
+                fmt::format("for runs of task links, this one is for {}; leave it out",
+                            data::to_string(dataset.task)));
+  }
+  if (dataset.task == data::Task::kForecast) {
+    task::write_forecast(dataset, experiment.config.model.gso, experiment.problem->preprocessing(),
+                         *experiment.model.module, sink);
   } else {
     experiment.problem->write_predictions(*experiment.model.module, sink);
   }
+}
+
+void write_predictions(const Experiment& experiment, const fs::path& path,
+                       const PredictOptions& options) {
+  io::write_file(path, [&](const io::Sink& sink) {
+    bool is_first = true;
+    const auto take = [&](std::string_view piece) {
+      if (std::exchange(is_first, false)) {
+        io::check_replaceable(path, {.bytes = piece.substr(0, piece.find('\n') + 1),
+                                     .kind = "predictions of this model"});
+      }
+      sink(piece);
+    };
+    write_predictions(experiment, io::Sink(take), options);
+  });
 }
 
 }  // namespace mpssm::run

@@ -59,8 +59,19 @@ std::optional<DataPins> read_pins(const std::filesystem::path& folder);
 /// that is labelled.
 task::Metrics evaluate(const Experiment& experiment, data::Part part);
 
+/// What predict is asked for beside the predictions of every node.
+struct PredictOptions {
+  std::string pairs = {};  ///< links: a table of pairs to score
+  std::int64_t top = 0;    ///< links: as many of the best pairs without an edge (0: 100)
+};
+
 /// Predictions of the model as it is, as CSV: one line per node or graph; for a series the steps
-/// that follow its end, one line per node.
-void write_predictions(const Experiment& experiment, const io::Sink& sink);
+/// that follow its end, one line per node; for links the pairs that are asked for. Throws
+/// base::Error if the options mean nothing to the task.
+void write_predictions(const Experiment& experiment, const io::Sink& sink,
+                       const PredictOptions& options = {});
+/// The same into a file, which may replace predictions of the same kind and nothing else.
+void write_predictions(const Experiment& experiment, const std::filesystem::path& path,
+                       const PredictOptions& options = {});
 
 }  // namespace mpssm::run

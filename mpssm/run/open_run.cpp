@@ -84,6 +84,11 @@ analysis::PredictionChanges changed_predictions(const std::filesystem::path& pat
   const torch::NoGradGuard no_grad;
   OpenRun run = open_run(path, {.data_dir = data_dir});
   take_sample(run, 0);
+  if (run.experiment.dataset->task == data::Task::kLinks) {
+    throw base::Error(run.name,
+                      "predicts edges; what an edge does to them is asked by "
+                      "mpssm predict --pairs");
+  }
   const graph::Gso after = graph::make_gso(analysis::edited(run.graph.graph, edit),
                                            {.kind = run.experiment.config.model.gso});
   const task::Preprocessing& learned = run.experiment.pins.learned;

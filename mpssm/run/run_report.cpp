@@ -98,6 +98,23 @@ void read_classes(const fs::path& path, std::size_t ids,
   if (classes == 2) colours.insert(colours.begin() + 1, std::move(likely));
 }
 
+/// src, dst, split, edge, score.
+void read_link_scores(const fs::path& path, RunPage& page) {
+  io::CsvReader reader(path);
+  report::ClassTable table{.class_names = {"no edge", "edge"}};
+  while (reader.next()) {
+    const auto cells = reader.cells();
+    if (cells[2] != "test") continue;
+    const double score = number_in(cells[4]);
+    table.id.push_back(fmt::format("{} - {}", cells[0], cells[1]));
+    table.truth.push_back(cells[3] == "yes" ? 1 : 0);
+    table.predicted.push_back(score > 0.5 ? 1 : 0);
+    table.probability.push_back(static_cast<float>(1.0 - score));
+    table.probability.push_back(static_cast<float>(score));
+  }
+  page.classes = report::classification_of(table);
+}
+
 void read_node_numbers(const fs::path& path, RunPage& page,
                        std::vector<report::NodeColour>& colours) {
   io::CsvReader reader(path);
@@ -294,6 +311,8 @@ RunPage page_of(const Experiment& experiment, const report::RunRecord& record,
       read_graphs(predictions, *graphs, dataset.task, page);
     }
     return page;
+  } else if (dataset.task == data::Task::kLinks) {
+    read_link_scores(predictions, page);
   } else if (dataset.task == data::Task::kNodeRegression) {
     read_node_numbers(predictions, page, colours);
   } else {

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <fmt/core.h>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -24,6 +25,9 @@ constexpr MetricInfo kMetrics[] = {
     {"r2", "R2", true},
     {"roc_auc", "ROC AUC", true},
     {"average_precision", "Average precision", true},
+    {"hits_20", "Hits@20", true},
+    {"hits_50", "Hits@50", true},
+    {"hits_100", "Hits@100", true},
     {"mse", "MSE", false},
     {"log10_mse", "log10 MSE", false},
     {"mae", "MAE", false},
@@ -268,6 +272,34 @@ Metrics value_metrics(std::span<const float> predicted, std::span<const float> t
   const Errors found = errors(predicted, truth);
   return {
       {"mae", found.mae}, {"mse", found.mse}, {"rmse", found.rmse}, {"r2", r2(predicted, truth)}};
+}
+
+double hits_at(std::int64_t k, std::span<const float> of_edges, std::span<const float> of_others) {
+  if (k < 1 || std::ssize(of_others) < k || of_edges.empty()) return kUndefined;
+  const auto is_nan = [](float score) { return std::isnan(score); };
+  if (std::any_of(of_edges.begin(), of_edges.end(), is_nan) ||
+      std::any_of(of_others.begin(), of_others.end(), is_nan)) {
+    return kUndefined;
+  }
+  std::vector<float> others(of_others.begin(), of_others.end());
+  std::nth_element(others.begin(), others.begin() + (k - 1), others.end(), std::greater<>());
+  const float bar = others[static_cast<std::size_t>(k - 1)];
+  const auto above =
+      std::count_if(of_edges.begin(), of_edges.end(), [&](float score) { return score > bar; });
+  return static_cast<double>(above) / static_cast<double>(of_edges.size());
+}
+
+Metrics link_metrics(std::span<const float> of_edges, std::span<const float> of_others) {
+  std::vector<float> score(of_edges.begin(), of_edges.end());
+  score.insert(score.end(), of_others.begin(), of_others.end());
+  std::vector<std::uint8_t> positive(score.size(), 0);
+  std::fill_n(positive.begin(), of_edges.size(), 1);
+  Metrics metrics = {{"roc_auc", roc_auc(score, positive)},
+                     {"average_precision", average_precision(score, positive)}};
+  for (const std::int64_t k : {20, 50, 100}) {
+    metrics[fmt::format("hits_{}", k)] = hits_at(k, of_edges, of_others);
+  }
+  return metrics;
 }
 
 const MetricInfo& metric_info(std::string_view name) {

@@ -71,6 +71,11 @@ Metrics class_metrics(std::span<const float> output, std::int64_t columns,
                       std::span<const float> truth);
 /// mae, mse, rmse and r2.
 Metrics value_metrics(std::span<const float> predicted, std::span<const float> truth);
+/// Share of the edges that score above the k-th best of the other pairs; NaN of fewer than k of
+/// these.
+double hits_at(std::int64_t k, std::span<const float> of_edges, std::span<const float> of_others);
+/// roc_auc, average_precision, hits_20, hits_50 and hits_100.
+Metrics link_metrics(std::span<const float> of_edges, std::span<const float> of_others);
 /// Row by row the class that a row of outputs says.
 std::vector<std::int64_t> chosen_classes(std::span<const float> output, std::int64_t columns);
 
@@ -79,8 +84,9 @@ struct MetricInfo {
   std::string_view title;  ///< "ROC AUC"
   bool higher_is_better = true;
 };
-/// accuracy, balanced_accuracy, f1, macro_f1, roc_auc, average_precision, r2, mse, log10_mse, mae,
-/// rmse, mape, loss. Throws std::invalid_argument listing the names.
+/// accuracy, balanced_accuracy, f1, macro_f1, roc_auc, average_precision, hits_20, hits_50,
+/// hits_100, r2, mse, log10_mse, mae, rmse, mape, loss. Throws std::invalid_argument listing the
+/// names.
 const MetricInfo& metric_info(std::string_view name);
 
 /// Mean and sample standard deviation (ddof 1; 0 for one value), NaN if any value is.

@@ -67,6 +67,7 @@ std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const Proble
   if (options.on_validation && !std::holds_alternative<data::SeriesData>(dataset.content)) {
     throw base::Error("train.on_validation: for series only, " + dataset.name + " is none");
   }
+  if (dataset.task == data::Task::kLinks) return make_link_problem(dataset, options);
   if (std::holds_alternative<data::NodeData>(dataset.content)) {
     return make_node_problem(dataset, options, learned);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Private to task/: the three kinds of problem and what they share.
+// Private to task/: the kinds of problem and what they share.
 #pragma once
 
 #include <memory>
@@ -20,6 +20,9 @@ std::unique_ptr<Problem> make_graphs_problem(const data::Dataset& dataset,
 std::unique_ptr<Problem> make_series_problem(const data::Dataset& dataset,
                                              const ProblemOptions& options,
                                              const Preprocessing* learned);
+
+std::unique_ptr<Problem> make_link_problem(const data::Dataset& dataset,
+                                           const ProblemOptions& options);
 
 /// Throws base::Error unless 0 <= index < count.
 void check_sample(std::int64_t index, std::int64_t count);

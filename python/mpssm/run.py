@@ -26,7 +26,7 @@ else:
 
 _READOUTS = {"node_binary": "node", "node_classes": "node", "node_regression": "node",
              "graph_binary": "graph", "graph_classes": "graph", "graph_regression": "graph",
-             "graph_labels": "graph", "forecast": "forecast"}
+             "graph_labels": "graph", "forecast": "forecast", "links": "node"}
 
 
 @dataclass
@@ -35,7 +35,8 @@ class Run:
 
     Attributes:
         model: the :class:`mpssm.nn.MPSSM`, in evaluation mode.
-        task: node_binary, node_classes, node_regression, graph_regression, graph_labels, forecast.
+        task: node_binary, node_classes, node_regression, graph_regression, graph_labels, forecast;
+            of links, the outputs are those that the score of a pair is made of (docs/data.md).
         class_names: of a classification.
         config, data: ``config.toml`` and ``data.json`` of the run folder.
         record: ``record.json``; empty for a model that was saved from Python.
