@@ -206,7 +206,8 @@ void refuse_unused(const std::string& name, const LoadOptions& options, Dataset&
     if (is_made) refuse("data.directed", "is made, with edges both ways");
   }
   const fs::path path = name;
-  const bool is_table = is_folder(path) || is_csv(path) || !dataset.columns.empty();
+  const bool is_table =
+      !is_ogb_folder(path) && (is_folder(path) || is_csv(path) || !dataset.columns.empty());
   if (is_made || find_dataset(name) != nullptr || !is_table) {
     const std::pair<const char*, const std::string&> settings[] = {
         {"data.id", options.id},
@@ -261,6 +262,7 @@ std::string way_out_of(const fs::path& extension) {
 }
 
 Dataset read_path(const fs::path& path, const LoadOptions& options) {
+  if (is_ogb_folder(path)) return read_ogb_folder(path, options);
   if (is_folder(path)) return read_folder(path, options);
   const fs::path extension = path.extension() == ".gz" ? path.stem().extension() : path.extension();
   if (extension == ".graphml" || extension == ".xml") return read_graphml(path, options);
@@ -313,6 +315,7 @@ void check_utf8(const std::string& path) {
 
 // What read_path() and load_registered() read.
 std::vector<fs::path> paths_of(const fs::path& path) {
+  if (is_ogb_folder(path)) return ogb_files(path);
   if (is_folder(path) || is_csv(path)) return tables_of(path);
   return {path};
 }

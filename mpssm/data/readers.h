@@ -35,6 +35,12 @@ bool is_node_link(const std::filesystem::path& path);
 Dataset read_graphml(const std::filesystem::path& path, const LoadOptions& options);
 Dataset read_gml(const std::filesystem::path& path, const LoadOptions& options);
 
+/// A folder of the Open Graph Benchmark, one graph or many: raw/num-node-list.csv.gz is in it.
+bool is_ogb_folder(const std::filesystem::path& path);
+Dataset read_ogb_folder(const std::filesystem::path& folder, const LoadOptions& options);
+/// The files that it would read.
+std::vector<std::filesystem::path> ogb_files(const std::filesystem::path& folder);
+
 /// Many graphs as tables; without `graphs`, something is learned of the nodes.
 struct GraphTables {
   std::filesystem::path nodes = {};
