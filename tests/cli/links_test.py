@@ -93,6 +93,32 @@ class Links(program.ProgramTest):
             self.assertEqual(len(json.loads((self.folder / f"run-{name}/data.json").read_text())["links"]["test"]["edges"].split()), 24)
         self.assertEqual(loss["a"], loss["b"])
 
+    def test_references_are_what_they_say(self):
+        """Counted here once more, from the tables and from what the run has held out."""
+        nodes, edges, _ = circle_world(random.Random(6), 130)
+        self.write_tables("own", nodes, edges)
+        self.train("own", *TINY)
+        pairs = lambda part, kind: [tuple(map(int, pair)) for pair in zip(*[iter(self.kept["links"][part][kind].split())] * 2)]
+        number = {row["id"]: i for i, row in enumerate(rows_of(nodes))}
+        near = {i: set() for i in number.values()}
+        for row in rows_of(edges):
+            a, b = number[row["src"]], number[row["dst"]]
+            if (min(a, b), max(a, b)) not in pairs("val", "edges") + pairs("test", "edges"):
+                near[a].add(b)
+                near[b].add(a)
+        scores = {"common neighbours": lambda a, b: len(near[a] & near[b]),
+                  "Adamic-Adar": lambda a, b: sum(1 / math.log(max(len(near[w]), 2)) for w in near[a] & near[b]),
+                  "product of degrees": lambda a, b: len(near[a]) * len(near[b])}
+        for name, score in scores.items():
+            with_edge, without = ([score(*pair) for pair in pairs("test", kind)] for kind in ("edges", "others"))
+            won = sum((a > b) + (a == b) / 2 for a in with_edge for b in without) / len(with_edge) / len(without)
+            bar = sorted(without, reverse=True)[19] if len(without) >= 20 else None
+            found = self.record["references"][name]
+            self.assertAlmostEqual(found["roc_auc"], won, 6, name)
+            if bar is not None:
+                self.assertAlmostEqual(found["hits_20"], sum(a > bar for a in with_edge) / len(with_edge), 6, name)
+        self.assertGreaterEqual(len(pairs("test", "others")), 20)
+
     def test_edges_alone_one_way_and_other_data(self):
         rows = "".join(f"{i},{(i + k) % 60}\n" for i in range(60) for k in (1, 2, 5))
         self.write("calls.csv", "src,dst\n" + rows)

@@ -97,6 +97,23 @@ void for_random_samples(const Check& check) {
   }
 }
 
+TEST(HitsAt, IsTheShareAboveTheKthOfTheOthers) {
+  const std::vector<float> edges = {5, 4, 3, 2};
+  const std::vector<float> others = {1, 4, 3.5F, 0};
+  EXPECT_EQ(hits_at(1, edges, others), 0.25);  // above 4: a tie is none
+  EXPECT_EQ(hits_at(2, edges, others), 0.5);
+  EXPECT_EQ(hits_at(3, edges, others), 1.0);
+  EXPECT_TRUE(std::isnan(hits_at(5, edges, others)));
+  EXPECT_TRUE(std::isnan(hits_at(1, {}, others)));
+  EXPECT_TRUE(std::isnan(hits_at(1, std::vector<float>{std::nanf("")}, others)));
+}
+
+TEST(LinkMetrics, AreThoseOfEdgesAgainstTheOthers) {
+  const Metrics metrics = link_metrics(std::vector<float>{3, 1}, std::vector<float>{2, 0, -1});
+  EXPECT_NEAR(metrics.at("roc_auc"), 5.0 / 6.0, 1e-12);
+  EXPECT_TRUE(std::isnan(metrics.at("hits_20")));
+}
+
 TEST(Accuracy, IsTheShareOfEqualEntries) {
   EXPECT_DOUBLE_EQ(accuracy(Integers{1, 2, 3, 4}, Integers{1, 0, 3, -4}), 0.5);
   EXPECT_DOUBLE_EQ(accuracy(Integers{7}, Integers{7}), 1.0);
