@@ -12,6 +12,7 @@
 #include "mpssm/io/file.h"
 #include "mpssm/io/number_list.h"
 #include "mpssm/ops/runtime.h"
+#include "mpssm/ranks/session.h"
 #include "mpssm/report/run_summary.h"
 #include "mpssm/run/run_folder.h"
 
@@ -33,6 +34,8 @@ struct Options {
   bool json = false;
   bool quiet = false;
   bool keys = false;
+  ranks::SessionOptions session;
+  ranks::Communicator* ranks = nullptr;
 };
 
 constexpr const char* kFooter = R"(
@@ -44,6 +47,7 @@ Examples:
   mpssm train runs/mine --resume                go on after Ctrl-C or a crash
   mpssm train tolokers --splits 0-9 --json      ten splits, mean and deviation
   mpssm train friends.csv --task links          which pairs of nodes have an edge
+  mpssm train series.npz --ranks 4              four processes share each batch
 
 The run folder holds config.toml (all settings), card.json (what the data are), metrics.csv, model.safetensors (best on
 validation), state.safetensors (to go on from), predictions.csv, record.json and report.html.)";
@@ -54,6 +58,16 @@ void print_keys() {
     rows.push_back({setting.key, setting.value, setting.help});
   }
   print(table(rows));
+}
+
+std::optional<report::RunRecord> train_in(const fs::path& folder, const train::Config& config,
+                                          const Options& options) {
+  return train_once(config, {.folder = folder,
+                             .data_dir = options.config.data_dir,
+                             .memory_limit_mib = options.config.memory_limit_mib,
+                             .resume = options.resume,
+                             .quiet = options.quiet,
+                             .ranks = options.ranks});
 }
 
 /// Splits times seeds, each in a folder of its own, then mean and deviation.
@@ -71,11 +85,7 @@ int train_many(const Options& options, const train::Config& config, const fs::pa
       one.seed = seed;
       one.data.split = split;
       const auto record =
-          train_once(one, {.folder = folder / fmt::format("split-{}-seed-{}", split, seed),
-                           .data_dir = options.config.data_dir,
-                           .memory_limit_mib = options.config.memory_limit_mib,
-                           .resume = options.resume,
-                           .quiet = options.quiet});
+          train_in(folder / fmt::format("split-{}-seed-{}", split, seed), one, options);
       if (!record) {
         say("all runs: the same command with --resume --out " + folder.string());
         return kInterrupted;
@@ -83,6 +93,7 @@ int train_many(const Options& options, const train::Config& config, const fs::pa
       records.push_back(*record);
     }
   }
+  if (!options.ranks->is_first()) return 0;
   io::write_file(folder / "summary.json", report::summary_json(folder.string(), records, 2) + "\n");
   print(report::summary_of(records));
   say("next: mpssm report " + folder.string());
@@ -91,11 +102,7 @@ int train_many(const Options& options, const train::Config& config, const fs::pa
 }
 
 int train_one(const Options& options, const train::Config& config, const fs::path& folder) {
-  const auto record = train_once(config, {.folder = folder,
-                                          .data_dir = options.config.data_dir,
-                                          .memory_limit_mib = options.config.memory_limit_mib,
-                                          .resume = options.resume,
-                                          .quiet = options.quiet});
+  const auto record = train_in(folder, config, options);
   if (!record) return kInterrupted;
   print(fmt::format("{}, seed {}, best step {} of {} (by val {}), {}, {:.0f} MiB at the peak",
                     record->dataset, record->seed, record->best_step, record->steps, record->metric,
@@ -111,11 +118,13 @@ int train_one(const Options& options, const train::Config& config, const fs::pat
   return 0;
 }
 
-int run(const Options& options) {
+int run(Options options, ranks::Communicator& ranks) {
   if (options.keys) {
     print_keys();
     return 0;
   }
+  options.ranks = &ranks;
+  options.resume |= ranks.is_restart();
   ops::set_process_threads(options.config.threads);
   catch_interrupts();
   const fs::path as_run = options.config.dataset;
@@ -153,8 +162,16 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_flag("--json", options->json, "the last line of stdout is one JSON object");
   verb->add_flag("--quiet", options->quiet, "no progress (warnings stay)");
   verb->add_flag("--keys", options->keys, "list all settings and leave");
+  verb->add_option("--ranks", options->session.ranks, "processes that share the work")
+      ->check(at_least(1));
+  verb->add_option("--timeout", options->session.timeout, "seconds that ranks wait for each other")
+      ->check(CLI::PositiveNumber);
   verb->footer(kFooter);
-  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+  verb->callback([options, &action] {
+    action = [options] {
+      return ranks::run_session(options->session, [&](auto& all) { return run(*options, all); });
+    };
+  });
 }
 
 }  // namespace mpssm::cli

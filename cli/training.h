@@ -7,7 +7,7 @@
 #include <string>
 
 #include "mpssm/report/run_record.h"
-#include "mpssm/run/experiment.h"
+#include "mpssm/run/prepared_run.h"
 
 #include "cli/verbs.h"
 
@@ -19,6 +19,7 @@ struct TrainingOptions {
   std::int64_t memory_limit_mib = 0;
   bool resume = false;
   bool quiet = false;
+  ranks::Communicator* ranks = nullptr;  ///< those that train together
 };
 
 /// nullopt: interrupted; what to do next has been said.

@@ -93,9 +93,10 @@ int launch(std::int64_t count, double timeout) {
                        .got = std::to_string(count)});
   }
   const auto meeting_point = open_meeting_point();
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    if (std::signal(signal, hand_on) == SIG_IGN) std::signal(signal, SIG_IGN);  // nohup
-  }
+  std::signal(SIGINT, hand_on);
+  std::signal(SIGTERM, hand_on);
+  // Not under nohup, which has it ignored.
+  if (std::signal(SIGHUP, hand_on) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
   std::vector<std::string> arguments = own_arguments();
   std::vector<char*> argument_list = pointers(arguments);
   for (std::int64_t rank = 0; rank < count; ++rank) {

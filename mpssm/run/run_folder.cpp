@@ -66,7 +66,8 @@ bool is_written_by_run(const fs::path& folder) {
 
 }  // namespace
 
-RunFolder::RunFolder(const fs::path& folder, bool resume) : folder_(folder) {
+RunFolder::RunFolder(const fs::path& folder, bool resume, Writer writer) : folder_(folder) {
+  if (writer == Writer::kAnotherRank) return;
   std::error_code error;
   for (fs::path path = fs::absolute(folder).lexically_normal(); !fs::exists(path, error);
        path = path.parent_path()) {

@@ -10,6 +10,11 @@
 
 namespace mpssm::run {
 
+enum class Writer {
+  kThisProcess,
+  kAnotherRank,  ///< the folder is only named, not touched
+};
+
 /// Holds the folder for writing until it is destroyed. The lock is the system's (flock), so that of
 /// a dead process is gone with it.
 class RunFolder {
@@ -17,7 +22,7 @@ class RunFolder {
   /// Makes the folder if it is not there. Throws base::Error, having changed nothing, if another
   /// process holds it (which one, since when), if it holds files of somebody else under the names
   /// that a run would write, or, unless `resume`, a run.
-  RunFolder(const std::filesystem::path& folder, bool resume);
+  RunFolder(const std::filesystem::path& folder, bool resume, Writer writer = Writer::kThisProcess);
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
   /// Takes the folder, and those it is in, away again if they were made here and are empty.

@@ -6,6 +6,8 @@
 #include "mpssm/base/machine.h"
 #include "mpssm/data/data_card.h"
 #include "mpssm/io/file.h"
+#include "mpssm/nn/channel_ranks.h"
+#include "mpssm/ranks/collectives.h"
 #include "mpssm/report/data_card_text.h"
 #include "mpssm/run/run_report.h"
 #include "mpssm/task/problem.h"
@@ -14,13 +16,26 @@
 namespace mpssm::run {
 
 namespace fs = std::filesystem;
+namespace {
+
+/// The model shared by its channels where there is but one sample to share.
+std::shared_ptr<nn::ChannelRanks> by_channels(const Experiment& experiment,
+                                              ranks::Communicator* ranks) {
+  if (ranks == nullptr || ranks->size() == 1 || experiment.problem->num_train() > 1) return nullptr;
+  return std::make_shared<nn::ChannelRanks>(
+      std::dynamic_pointer_cast<nn::ModelImpl>(experiment.model.module), *ranks);
+}
+
+}  // namespace
 
 std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experiment& experiment,
-                                            bool resume, const train::TrainHooks& hooks) {
+                                            bool resume, const train::TrainHooks& hooks,
+                                            ranks::Communicator* ranks) {
+  const bool is_first = ranks == nullptr || ranks->is_first();
   const fs::path& folder = run_folder.path();
   const std::string config_text = train::to_toml(experiment.config);
   const std::string pins_text = to_json(experiment.pins);
-  if (!resume) {
+  if (!resume && is_first) {
     io::write_file(pins_path(folder), pins_text + "\n");
     const data::DataCard card = data::make_card(*experiment.dataset, experiment.config.data.split);
     io::write_file(folder / "card.json", report::to_json(card, 1) + "\n");
@@ -39,9 +54,14 @@ std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experim
                    {"task", std::string(data::to_string(experiment.dataset->task))},
                    {"config", config_text},
                    {"data", pins_text}},
-      .resume = resume};
+      .resume = resume,
+      .ranks = ranks,
+      .by_channels = by_channels(experiment, ranks)};
   const train::TrainOutcome outcome = train::train(job, hooks);
   if (!outcome.finished) return std::nullopt;
+  if (!is_first) {
+    return report::run_record_from_json(ranks::from_first(*ranks, ""), "the record of rank 0");
+  }
 
   report::RunRecord record;
   record.version = kVersion;
@@ -70,6 +90,7 @@ std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experim
   record.peak_mib = base::peak_mib();
   io::write_file(report_path(folder), report::to_html(page_of(experiment, record, folder)));
   io::write_file(folder / "record.json", report::to_json(record, 2) + "\n");
+  if (ranks != nullptr) ranks::from_first(*ranks, report::to_json(record));
   return record;
 }
 

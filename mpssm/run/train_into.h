@@ -15,7 +15,9 @@ namespace mpssm::run {
 /// state.safetensors at every checkpoint, predictions.csv, report.html and, when all is done,
 /// record.json.
 /// nullopt: interrupted, can be resumed. A finished run that is resumed gives its record again.
+/// `ranks`: those that train together; rank 0 writes, all get the record.
 std::optional<report::RunRecord> train_into(const RunFolder& folder, Experiment& experiment,
-                                            bool resume, const train::TrainHooks& hooks = {});
+                                            bool resume, const train::TrainHooks& hooks = {},
+                                            ranks::Communicator* ranks = nullptr);
 
 }  // namespace mpssm::run

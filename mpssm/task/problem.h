@@ -68,6 +68,11 @@ class Problem {
   /// Mean loss over a part, with gradient; of a long series over some of its windows. Throws
   /// base::Error if the data are many graphs, or the part has no labels.
   virtual torch::Tensor loss_of_part(nn::GraphModule& model, data::Part part) const;
+  /// How much these samples count in a mean over more of them: loss() of a batch is the mean of the
+  /// losses of its pieces, each by its weight.
+  virtual double weight(std::span<const std::int64_t> samples) const {
+    return static_cast<double>(samples.size());
+  }
   /// Metrics of a part; "loss" among them. The model must be in evaluation mode.
   virtual Metrics evaluate(nn::GraphModule& model, data::Part part) const = 0;
 

@@ -141,6 +141,13 @@ class SeriesProblem final : public Problem {
     return ordered_sum(each * mask) / ordered_sum(mask).clamp_min(1.0);
   }
 
+  double weight(Samples windows) const override {
+    const torch::Tensor truth = targets(windows);
+    const torch::Tensor mask = mask_of(truth);
+    return mask.defined() ? mask.to(torch::kDouble).sum().item<double>()
+                          : static_cast<double>(truth.numel());
+  }
+
   torch::Tensor loss_of_part(nn::GraphModule& model, Part part) const override {
     const std::vector<std::int64_t> windows = some_windows_of(part);
     const std::int64_t count = std::min(std::ssize(windows), evaluation_batch_);

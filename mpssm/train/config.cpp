@@ -332,6 +332,11 @@ void check(const Config& config) {
   expect_range("model.readout_layers", model.readout_layers, 1, 64);
   expect_range("train.epochs", config.train.epochs, 1, 1'000'000'000);
   expect_range("train.batch", config.train.batch, 1, 1'000'000'000);
+  expect_range("train.pieces", config.train.pieces, 1, 65536);
+  expect(config.train.pieces == 1 ||
+             (model.norm != nn::NormKind::kBatch && model.state_norm != nn::NormKind::kBatch),
+         "train.pieces", "1 with batch norm, which looks at a whole batch",
+         std::to_string(config.train.pieces));
   expect_range("train.eval_every", config.train.eval_every, 1, 1'000'000'000);
   expect(model.state == nn::StateKind::kDense || model.kind != ModelKind::kMpssm ||
              model.channels % 2 == 0,

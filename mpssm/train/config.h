@@ -98,6 +98,7 @@ struct ModelConfig {
 struct TrainConfig {
   std::int64_t epochs = 300;
   std::int64_t batch = 64;
+  std::int64_t pieces = 1;
   Optimiser optimiser = Optimiser::kAdamW;
   double lr = 1e-3;
   double weight_decay = 0.0;
@@ -175,6 +176,8 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   auto& train = config.train;
   visit("train.epochs", train.epochs, "passes over the training data (one graph: steps)");
   visit("train.batch", train.batch, "graphs or windows per step");
+  visit("train.pieces", train.pieces,
+        "pieces of a batch, gradients added in order: less memory, and one or more for each rank");
   visit("train.optimiser", train.optimiser, "");
   visit("train.lr", train.lr, "learning rate");
   visit("train.weight_decay", train.weight_decay, "not applied to biases and norms");

@@ -9,15 +9,19 @@
 #include <numbers>
 #include <numeric>
 #include <random>
+#include <sstream>
 
 #include <torch/types.h>
 
 #include "mpssm/base/error.h"
+#include "mpssm/nn/channel_ranks.h"
 #include "mpssm/ops/generator.h"
+#include "mpssm/ranks/collectives.h"
 #include "mpssm/task/metrics.h"
 #include "mpssm/task/problem.h"
 #include "mpssm/train/adam.h"
 #include "mpssm/train/checkpoint.h"
+#include "mpssm/train/shared_batch.h"
 
 namespace mpssm::train {
 namespace {
@@ -30,6 +34,22 @@ double seconds_since(Clock::time_point start) {
 
 std::string shortest(double value) { return fmt::format("{:.9g}", value); }
 
+/// "name 0x1.8p+1" in lines: every bit of a number, and NaN.
+std::string to_text(const task::Metrics& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) text += fmt::format("{} {:a}\n", name, value);
+  return text;
+}
+
+task::Metrics metrics_from_text(const std::string& text) {
+  task::Metrics metrics;
+  std::istringstream lines(text);
+  std::string name;
+  std::string value;
+  while (lines >> name >> value) metrics[name] = std::strtod(value.c_str(), nullptr);
+  return metrics;
+}
+
 class Run {
  public:
   Run(const TrainJob& job, const TrainHooks& hooks)
@@ -41,6 +61,8 @@ class Run {
         adam_(*job.model, {.weight_decay = settings_.weight_decay,
                            .decoupled = settings_.optimiser == Optimiser::kAdamW}),
         generator_(*job.generator),
+        alone_(job.ranks == nullptr ? ranks::alone() : nullptr),
+        ranks_(job.ranks == nullptr ? *alone_ : *job.ranks),
         num_train_(job.problem.num_train()),
         batch_size_(std::min(settings_.batch, std::max<std::int64_t>(num_train_, 1))),
         num_batches_((num_train_ + batch_size_ - 1) / batch_size_) {
@@ -58,7 +80,8 @@ class Run {
   TrainOutcome go() {
     while (!position_.finished) {
       step();
-      if (hooks_.should_stop && hooks_.should_stop() && !position_.finished) {
+      const bool is_stopped = hooks_.should_stop && hooks_.should_stop();
+      if (ranks::any(ranks_, is_stopped) && !position_.finished) {
         save();
         return outcome();
       }
@@ -104,12 +127,9 @@ class Run {
 
     const ops::GeneratorScope own_numbers(generator_);
     job_.model->train();
-    adam_.zero_grad();
-    const torch::Tensor loss = job_.problem.loss(*job_.model, samples);
-    progress.loss = loss.item<double>();
+    progress.loss = gradient_of(samples);
     ++position_.step;
     if (!std::isfinite(progress.loss)) stop_as_diverged("the loss", progress);
-    loss.backward();
     const double norm = adam_.clip_gradients(settings_.clip);
     if (!std::isfinite(norm)) stop_as_diverged("the gradient", progress);
     adam_.step(progress.lr);
@@ -126,6 +146,25 @@ class Run {
                             static_cast<double>(position_.step - first_step_) *
                             static_cast<double>(progress.num_steps - position_.step);
     if (hooks_.on_step) hooks_.on_step(progress);
+  }
+
+  nn::GraphModule& network() const {
+    return job_.by_channels ? static_cast<nn::GraphModule&>(*job_.by_channels) : *job_.model;
+  }
+
+  /// Leaves the gradient with the parameters and returns the loss.
+  double gradient_of(std::span<const std::int64_t> samples) {
+    if (settings_.pieces > 1 && !job_.by_channels) {
+      return SharedBatch{job_.problem, *job_.model, adam_, generator_, ranks_, settings_.pieces}
+          .gradient(samples);
+    }
+    adam_.zero_grad();
+    const torch::Tensor loss = job_.problem.loss(network(), samples);
+    const auto value = loss.item<double>();
+    if (!std::isfinite(value)) return value;
+    loss.backward();
+    if (job_.by_channels) job_.by_channels->collect_gradients();
+    return value;
   }
 
   [[noreturn]] void stop_as_diverged(const char* what, const Progress& progress) const {
@@ -166,7 +205,11 @@ class Run {
   task::Metrics evaluate(data::Part part) const {
     const torch::NoGradGuard no_grad;
     job_.model->eval();
-    return job_.problem.evaluate(*job_.model, part);
+    if (ranks_.size() == 1 || job_.by_channels) return job_.problem.evaluate(network(), part);
+    // The numbers as rank 0 has them, to the bit.
+    std::string text;
+    if (ranks_.is_first()) text = to_text(job_.problem.evaluate(*job_.model, part));
+    return metrics_from_text(ranks::from_first(ranks_, text));
   }
 
   /// Keeps the weights if they are the best so far; lowers the learning rate on a plateau.
@@ -214,6 +257,7 @@ class Run {
 
   /// The state comes last: what it promises is on disk by then.
   void save() {
+    if (!ranks_.is_first()) return;
     position_.seconds = seconds();
     if (position_.has_best) {
       save_model(job_.folder / "model.safetensors", best_, job_.metadata);
@@ -230,6 +274,8 @@ class Run {
   std::string config_text_;
   Adam adam_;
   at::Generator generator_;  // of dropout; torch's own belongs to others
+  std::unique_ptr<ranks::Communicator> alone_;
+  ranks::Communicator& ranks_;
   std::int64_t num_train_;
   std::int64_t batch_size_;
   std::int64_t num_batches_;

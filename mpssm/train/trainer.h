@@ -13,6 +13,14 @@
 #include "mpssm/train/built_model.h"
 #include "mpssm/train/config.h"
 
+namespace mpssm::ranks {
+class Communicator;
+}
+
+namespace mpssm::nn {
+class ChannelRanks;
+}
+
 namespace mpssm::train {
 
 /// Reported after every step.
@@ -41,6 +49,10 @@ struct TrainJob {
   std::filesystem::path folder;                 ///< of the run; must exist
   std::map<std::string, std::string> metadata;  ///< for model.safetensors
   bool resume = false;                          ///< from folder/state.safetensors, if it is there
+  /// Those that train together, all with the same job; null: this process alone. They share the
+  /// channels of the model where it says so, else the pieces of each batch. Rank 0 writes.
+  ranks::Communicator* ranks = nullptr;
+  std::shared_ptr<nn::ChannelRanks> by_channels = {};  ///< `model`, shared
 };
 
 struct TrainOutcome {
@@ -52,8 +64,8 @@ struct TrainOutcome {
 
 /// Trains, keeping state.safetensors, model.safetensors (best so far) and metrics.csv in the
 /// folder; at the end the model has the best weights. Given the same config and data, the outcome
-/// is the same to the bit for any number of threads and of interruptions. Throws base::Error
-/// when the loss is no longer finite, with the files of the last checkpoint in place.
+/// is the same to the bit for any number of threads, of ranks and of interruptions. Throws
+/// base::Error when the loss is no longer finite, with the files of the last checkpoint in place.
 TrainOutcome train(const TrainJob& job, const TrainHooks& hooks = {});
 
 /// A permutation of 0 .. count - 1 that depends on seed and epoch alone.
