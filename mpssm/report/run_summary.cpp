@@ -87,23 +87,106 @@ std::string metrics_of(const std::string& part, const Metrics& metrics) {
 
 namespace {
 
-/// Mean and sample deviation (0 of one run) of the test metric.
-Mean test_mean(std::span<const RunRecord> records) {
-  Mean mean{.count = static_cast<std::int64_t>(records.size())};
-  const auto value = [](const RunRecord& record) {
-    return record.metrics.at("test").at(record.metric);
-  };
-  const auto count = static_cast<double>(records.size());
-  for (const RunRecord& record : records) mean.value += value(record);
+/// With the sample deviation, 0 of one value.
+Mean mean_of(std::span<const double> values) {
+  Mean mean{.count = std::ssize(values)};
+  const auto count = static_cast<double>(values.size());
+  for (const double value : values) mean.value += value;
   mean.value /= count;
-  for (const RunRecord& record : records) {
-    mean.deviation += (value(record) - mean.value) * (value(record) - mean.value);
-  }
-  mean.deviation = records.size() > 1 ? std::sqrt(mean.deviation / (count - 1.0)) : 0.0;
+  for (const double value : values) mean.deviation += (value - mean.value) * (value - mean.value);
+  mean.deviation = values.size() > 1 ? std::sqrt(mean.deviation / (count - 1.0)) : 0.0;
   return mean;
 }
 
+Mean test_mean(std::span<const RunRecord> records) {
+  std::vector<double> values;
+  for (const RunRecord& record : records) {
+    values.push_back(record.metrics.at("test").at(record.metric));
+  }
+  return mean_of(values);
+}
+
+struct MetricMean {
+  std::string name;
+  Mean mean;
+  double low = 0.0;  ///< of the 95 % interval; equal to the mean if there is but one run
+  double high = 0.0;
+};
+
+/// Of the metrics that all have, the one that counts first.
+std::vector<MetricMean> means_of(std::span<const Evaluation> evaluations) {
+  std::vector<std::string> names = {evaluations.front().metric};
+  for (const auto& [name, value] : evaluations.front().metrics) {
+    if (name != names.front()) names.push_back(name);
+  }
+  std::vector<MetricMean> means;
+  for (const std::string& name : names) {
+    std::vector<double> values;
+    for (const Evaluation& one : evaluations) {
+      if (is_defined(one.metrics, name)) values.push_back(one.metrics.at(name));
+    }
+    if (values.size() != evaluations.size()) continue;
+    MetricMean of{.name = name, .mean = mean_of(values)};
+    of.low = of.high = of.mean.value;
+    if (values.size() > 1) {
+      const Difference around = difference(of.mean, {});
+      of.low = around.low;
+      of.high = around.high;
+    }
+    means.push_back(of);
+  }
+  return means;
+}
+
+std::string summary_of(const Evaluation& one) {
+  return fmt::format("{}: {}\n{}{}", one.dataset, one.protocol, metrics_of(one.part, one.metrics),
+                     one.references.empty() ? "" : "\n" + one.references);
+}
+
 }  // namespace
+
+std::string summary_of(std::span<const Evaluation> evaluations) {
+  if (evaluations.size() == 1) return summary_of(evaluations.front());
+  const std::vector<MetricMean> means = means_of(evaluations);
+  Rows rows = {{"run"}};
+  for (const MetricMean& mean : means) rows[0].push_back(mean.name);
+  for (const Evaluation& one : evaluations) {
+    rows.push_back({one.run});
+    for (const MetricMean& mean : means) rows.back().push_back(number(one.metrics, mean.name));
+  }
+  Rows ends = {{evaluations.front().part, "mean", "deviation", "95 % interval of the mean"}};
+  for (const MetricMean& of : means) {
+    ends.push_back({of.name, fmt::format("{:.4f}", of.mean.value),
+                    fmt::format("{:.4f}", of.mean.deviation),
+                    fmt::format("{:.4f} to {:.4f}", of.low, of.high)});
+  }
+  return table(rows) + "\n" + table(ends) +
+         fmt::format(
+             "{} runs; of splits of one graph, which share nodes, the interval is too narrow",
+             evaluations.size());
+}
+
+std::string summary_json(std::span<const Evaluation> evaluations) {
+  if (evaluations.size() == 1) {
+    const Evaluation& one = evaluations.front();
+    return io::json_text(nlohmann::ordered_json{
+        {"run", one.run}, {"dataset", one.dataset}, {"part", one.part}, {"metrics", one.metrics}});
+  }
+  auto runs = nlohmann::ordered_json::array();
+  for (const Evaluation& one : evaluations) {
+    runs.push_back({{"run", one.run}, {"dataset", one.dataset}, {"metrics", one.metrics}});
+  }
+  nlohmann::ordered_json means;
+  for (const MetricMean& of : means_of(evaluations)) {
+    means[of.name] = {
+        {"mean", of.mean.value}, {"std", of.mean.deviation}, {"low", of.low}, {"high", of.high}};
+  }
+  return io::json_text(nlohmann::ordered_json{{"part", evaluations.front().part},
+                                              {"metric", evaluations.front().metric},
+                                              {"count", evaluations.size()},
+                                              {"means", means},
+                                              {"runs", runs}});
+}
 
 std::string summary_of(std::span<const RunRecord> records) {
   Rows rows = {{"split", "seed", "best step", "val", "test"}};

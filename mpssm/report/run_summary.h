@@ -17,6 +17,20 @@ std::string references_of(const RunRecord& record);
 
 /// Metrics of one part as a table; those that are not defined there as "-", with the reason.
 std::string metrics_of(const std::string& part, const Metrics& metrics);
+/// One run, judged on some part of some data.
+struct Evaluation {
+  std::string run = {};  ///< folder
+  std::string dataset = {};
+  std::string protocol = {};
+  std::string part = {};  ///< "test", or "labelled" of other data
+  std::string metric = {};
+  Metrics metrics = {};
+  std::string references = {};  ///< see references_of()
+};
+/// One: its metrics and references. Several: a line each, then mean, deviation and 95 % interval of
+/// every metric that all of them have.
+std::string summary_of(std::span<const Evaluation> evaluations);
+std::string summary_json(std::span<const Evaluation> evaluations);
 
 /// Several runs: a line each, then mean and sample deviation of the test metric.
 std::string summary_of(std::span<const RunRecord> records);

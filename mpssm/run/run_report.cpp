@@ -391,6 +391,34 @@ std::vector<fs::path> finished_runs(const std::vector<std::string>& folders) {
   return runs;
 }
 
+bool holds_runs(const fs::path& path) {
+  std::error_code ignored;
+  if (path.extension() == ".safetensors" || fs::exists(path / "model.safetensors", ignored)) {
+    return true;
+  }
+  try {
+    return !finished_runs({path.string()}).empty();
+  } catch (const base::Error&) {
+    return false;
+  }
+}
+
+std::vector<std::string> runs_in(const std::vector<std::string>& paths) {
+  std::vector<std::string> runs;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    const bool is_several = fs::is_directory(path, ignored) &&
+                            !fs::exists(fs::path(path) / "model.safetensors", ignored) &&
+                            holds_runs(path);
+    if (!is_several) {
+      runs.push_back(path);  // whoever opens it says what is wrong with it
+      continue;
+    }
+    for (const fs::path& run : finished_runs({path})) runs.push_back(run.string());
+  }
+  return runs;
+}
+
 std::string report_html(const std::vector<fs::path>& runs, const fs::path& data_dir) {
   if (runs.size() == 1) return report::to_html(read_page(runs[0], data_dir));
   std::vector<RunPage> pages;

@@ -29,6 +29,13 @@ report::RunPage read_page(const std::filesystem::path& folder,
 /// with several (of seeds, splits, a search) stands for them. Throws base::Error if one has none.
 std::vector<std::filesystem::path> finished_runs(const std::vector<std::string>& folders);
 
+/// Whether there is a trained model at a path or below: a run, several, or a model's file.
+bool holds_runs(const std::filesystem::path& path);
+
+/// Runs and files of models as they are, folders of several as the finished runs in them. Throws
+/// base::Error if a folder has none.
+std::vector<std::string> runs_in(const std::vector<std::string>& paths);
+
 /// The page of one run, or of several side by side.
 std::string report_html(const std::vector<std::filesystem::path>& runs,
                         const std::filesystem::path& data_dir = {});
