@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,7 +20,11 @@ struct TrainingOptions {
   std::int64_t memory_limit_mib = 0;
   bool resume = false;
   bool quiet = false;
-  ranks::Communicator* ranks = nullptr;  ///< those that train together
+  bool may_last_longer = false;            ///< with resume: more epochs than it was started with
+  bool is_part = false;                    ///< of a search, which says how to go on
+  bool with_notes = true;                  ///< on the data
+  std::function<bool()> should_stop = {};  ///< beside a signal
+  ranks::Communicator* ranks = nullptr;    ///< those that train together
 };
 
 /// nullopt: interrupted; what to do next has been said.

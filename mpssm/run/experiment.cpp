@@ -199,6 +199,18 @@ std::int64_t least_parameters(const train::Config& config) {
   return config.model.blocks * (config.model.kind == train::ModelKind::kMpssm ? 3 : 1) * square;
 }
 
+Explained explain(const train::Config& config, const fs::path& data_dir) {
+  train::check(config);
+  Explained explained{.config = config, .choices = {}, .dataset = {}};
+  explained.dataset =
+      std::make_unique<data::Dataset>(data::load(config.data.name, load_options(config, data_dir)));
+  if (config.by_rules) {
+    explained.choices = train::choose_defaults(
+        train::facts_of(*explained.dataset, config.data.split), explained.config);
+  }
+  return explained;
+}
+
 Experiment set_up(const train::Config& config, const fs::path& data_dir, const DataPins* pins) {
   train::check(config);
   Experiment experiment;
@@ -216,7 +228,11 @@ Experiment set_up(const train::Config& config, const fs::path& data_dir, const D
         {.gone = "put them back, " + way_out, .changed = "put the old file back, " + way_out});
     experiment.dataset = std::make_unique<data::Dataset>(load_pinned(*pins, config, options));
   } else {
-    experiment.dataset = std::make_unique<data::Dataset>(data::load(config.data.name, options));
+    Explained explained = explain(experiment.config, data_dir);
+    experiment.config = std::move(explained.config);
+    experiment.choices = std::move(explained.choices);
+    experiment.dataset = std::move(explained.dataset);
+    train::check(experiment.config);
     if (!config.data.rewired.empty()) {
       edit = read_edit(config.data.rewired, graph_in(*experiment.dataset));
       apply_edit(edit, *experiment.dataset);

@@ -13,6 +13,7 @@
 #include "mpssm/task/metrics.h"
 #include "mpssm/train/built_model.h"
 #include "mpssm/train/config.h"
+#include "mpssm/train/defaults.h"
 
 namespace mpssm::run {
 
@@ -27,12 +28,22 @@ struct Experiment {
   std::unique_ptr<data::Dataset> dataset;  // the problem refers to it
   std::unique_ptr<task::Problem> problem;
   train::BuiltModel model;
-  std::string metric;  ///< that selects the best model
-  DataPins pins;       ///< what the run keeps of its data
+  std::string metric;                  ///< that selects the best model
+  DataPins pins;                       ///< what the run keeps of its data
+  std::vector<train::Choice> choices;  ///< by rules, where nothing was given
 };
 
 /// Weights that a network of these settings has at least, told without making it.
 std::int64_t least_parameters(const train::Config& config);
+
+/// What the rules choose for a config that goes by them (train/defaults.h), without more than
+/// loading the data; all else is in `config`.
+struct Explained {
+  train::Config config;
+  std::vector<train::Choice> choices;
+  std::unique_ptr<data::Dataset> dataset;
+};
+Explained explain(const train::Config& config, const std::filesystem::path& data_dir = {});
 
 /// Loads the data and builds the network, its weights drawn from config.seed. `pins`: of a run that
 /// is to go on; throws base::Error if a file is not what it was.

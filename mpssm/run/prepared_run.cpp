@@ -33,14 +33,20 @@ PreparedRun::PreparedRun(const train::Config& config, const RunOptions& options)
       folder_(options.folder, options.resume,
               ranks_.is_first() ? Writer::kThisProcess : Writer::kAnotherRank),
       pins_(pins_to_go_on(options.resume)),
-      experiment_(set_up(config, options.data_dir, pins_ ? &*pins_ : nullptr)) {
+      experiment_(set_up(pins_ ? settings_to_go_on(options.folder, config) : config,
+                         options.data_dir, pins_ ? &*pins_ : nullptr)),
+      with_picture_(options.with_picture) {
   const bool is_one_sample = experiment_.problem->num_train() == 1;
   if (is_one_sample && ranks_.size() > 1) share_channels();
   if (!is_one_sample) share_batches();
   if (const std::string note = limit_.fit(experiment_); !note.empty()) {
     notes_.push_back("note: " + note);
   }
-  if (pins_) check_same_settings(options.folder, experiment_.config);
+  if (pins_) {
+    check_same_settings(options.folder, experiment_.config,
+                        options.may_last_longer ? Length::kLonger : Length::kSame);
+  }
+  if (!options.with_notes) return;
   for (const std::string& note : experiment_.dataset->notes) notes_.push_back("note: " + note);
 }
 
@@ -92,7 +98,7 @@ void PreparedRun::share_channels() {
 
 std::optional<report::RunRecord> PreparedRun::train(const train::TrainHooks& hooks) {
   auto record = train_into(folder_, experiment_, pins_.has_value(), hooks, &ranks_);
-  if (record && ranks_.is_first() && is_board(*experiment_.dataset)) {
+  if (record && with_picture_ && ranks_.is_first() && is_board(*experiment_.dataset)) {
     write_board(experiment_, *record);
   }
   return record;

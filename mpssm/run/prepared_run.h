@@ -23,6 +23,9 @@ struct RunOptions {
   std::filesystem::path data_dir = {};
   std::int64_t memory_limit_mib = 0;  ///< 0: what is free
   bool resume = false;
+  bool may_last_longer = false;          ///< with resume: more epochs than it was started with
+  bool with_notes = true;                ///< on the data
+  bool with_picture = true;              ///< of a board
   ranks::Communicator* ranks = nullptr;  ///< those that train together; null: this process alone
 };
 
@@ -38,7 +41,7 @@ class PreparedRun {
   /// What people should know before it starts, a line each.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// See train_into(). A board gets its picture, too.
+  /// See train_into(). A board gets its picture, too, unless told otherwise.
   std::optional<report::RunRecord> train(const train::TrainHooks& hooks);
 
  private:
@@ -53,6 +56,7 @@ class PreparedRun {
   std::optional<DataPins> pins_;  // of a run that goes on
   Experiment experiment_;
   std::vector<std::string> notes_;
+  bool with_picture_;
 };
 
 }  // namespace mpssm::run

@@ -167,16 +167,20 @@ void RunFolder::remove_leftovers() const {
   }
 }
 
-fs::path new_folder(const std::string& dataset) {
+std::string short_name(const std::string& dataset) {
   std::string name = fs::path(dataset).filename().string();
   if (name.empty()) name = fs::path(dataset).parent_path().filename().string();
   for (char& c : name) {
     if (c == ':' || c == '/') c = '-';
   }
+  return name;
+}
+
+fs::path new_folder(const std::string& dataset) {
   const std::time_t now = std::time(nullptr);
   std::array<char, 32> stamp = {};
   std::strftime(stamp.data(), stamp.size(), "%Y%m%d-%H%M%S", std::localtime(&now));
-  const fs::path base = fs::path("runs") / (name + "-" + stamp.data());
+  const fs::path base = fs::path("runs") / (short_name(dataset) + "-" + stamp.data());
   fs::path folder = base;
   for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", base.string(), i);
   return folder;
@@ -190,12 +194,28 @@ train::Config read_run_config(const fs::path& folder) {
   return config;
 }
 
-void check_same_settings(const fs::path& folder, const train::Config& config) {
-  const std::string difference = train::first_difference(read_run_config(folder), config);
+train::Config settings_to_go_on(const fs::path& folder, const train::Config& wanted) {
+  if (!wanted.by_rules) return wanted;
+  train::Config config = train::with_given(read_run_config(folder), wanted);
+  config.seed = wanted.seed;
+  config.data.split = wanted.data.split;
+  config.data.name = wanted.data.name;
+  return config;
+}
+
+void check_same_settings(const fs::path& folder, const train::Config& config, Length length) {
+  train::Config there = read_run_config(folder);
+  if (length == Length::kLonger && config.train.epochs >= there.train.epochs) {
+    there.train.epochs = config.train.epochs;
+    there.train.patience = config.train.patience;
+  }
+  const std::string difference = train::first_difference(there, config);
   if (difference.empty()) return;
   throw Error(
       folder.string(),
-      fmt::format("cannot go on with other settings: {}; another --out starts anew", difference));
+      fmt::format(
+          "cannot go on with other settings: {}; another --out starts anew{}", difference,
+          length == Length::kLonger ? " (train.epochs may grow, train.patience may change)" : ""));
 }
 
 }  // namespace mpssm::run

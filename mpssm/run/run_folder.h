@@ -41,13 +41,24 @@ class RunFolder {
   int lock_ = -1;
 };
 
+/// What a dataset is called in the name of a folder: "board-6x6", "myfolder".
+std::string short_name(const std::string& dataset);
+
 /// runs/<dataset>-<time>, with a number if two start in one second.
 std::filesystem::path new_folder(const std::string& dataset);
 
 /// config.toml of a run folder. Throws base::Error if there is none, or it cannot be read.
 train::Config read_run_config(const std::filesystem::path& folder);
 
-/// Throws base::Error that names the first setting in which a run that is to go on differs.
-void check_same_settings(const std::filesystem::path& folder, const train::Config& config);
+/// The settings to go on with in a folder: what the rules had chosen there is not chosen again
+/// (train/defaults.h), what was given now stays. Without rules, `wanted` as it is.
+train::Config settings_to_go_on(const std::filesystem::path& folder, const train::Config& wanted);
+
+/// How long a run that goes on may last.
+enum class Length { kSame, kLonger };
+/// Throws base::Error that names the first setting in which a run that is to go on differs. With
+/// kLonger, train.epochs may have grown, and train.patience may be another.
+void check_same_settings(const std::filesystem::path& folder, const train::Config& config,
+                         Length length = Length::kSame);
 
 }  // namespace mpssm::run

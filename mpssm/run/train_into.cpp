@@ -40,6 +40,10 @@ std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experim
     const data::DataCard card = data::make_card(*experiment.dataset, experiment.config.data.split);
     io::write_file(folder / "card.json", report::to_json(card, 1) + "\n");
     io::write_file(folder / "config.toml", config_text);
+  } else if (train::to_toml(read_run_config(folder)) != config_text) {
+    // It is to last longer. The record of its former end goes last: until then that is what it is.
+    io::write_file(folder / "config.toml", config_text);
+    fs::remove(folder / "record.json");
   }
   const train::TrainJob job{
       .problem = *experiment.problem,

@@ -93,8 +93,8 @@ train::Config config_of(const Row& row, bool quick) {
   train::Config config = train::preset_config(dataset);
   config.data.name = dataset;
   for (const std::string& setting : row.settings) train::apply_setting(config, setting);
-  if (row.refit) config.train.track_test = true;
-  if (quick) config.train.epochs = has_quick_data ? 150 : 2;
+  if (row.refit) train::apply_setting(config, "train.track_test=true");
+  if (quick) train::apply_setting(config, has_quick_data ? "train.epochs=150" : "train.epochs=2");
   train::check(config);
   return config;
 }
@@ -144,6 +144,7 @@ Recorded is_recorded(const RowResult* known, const Row& row, const RunOptions& o
   train::Config recorded;
   train::apply_toml(recorded, known->runs.front().config, origin);
   train::Config wanted = config_of(row, options.quick);
+  if (wanted.by_rules) wanted = train::with_given(recorded, wanted);
   wanted.seed = recorded.seed;
   wanted.data.split = recorded.data.split;
   // What the data decide, or that they are: a subset may have taken their place.

@@ -14,6 +14,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
 #include "mpssm/io/safetensors.h"
+#include "mpssm/train/config.h"
 
 namespace mpssm::train {
 namespace {
@@ -124,6 +125,22 @@ Position position_from(const std::string& text, const std::string& origin) {
   return position;
 }
 
+/// Whether two settings differ in nothing but how long they train.
+bool is_same_but_length(const std::string& a, const std::string& b, const std::string& origin) {
+  if (a == b) return true;
+  Config one;
+  Config other;
+  try {
+    apply_toml(one, a, origin);
+    apply_toml(other, b, origin);
+  } catch (const Error&) {
+    return false;
+  }
+  one.train.epochs = other.train.epochs;
+  one.train.patience = other.train.patience;
+  return to_toml(one) == to_toml(other);
+}
+
 const std::string& metadata_of(const io::SafeTensors& file, const std::string& key,
                                const std::string& origin) {
   const auto found = file.metadata.find(key);
@@ -204,7 +221,7 @@ RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& m
                          at::Generator& generator, const std::string& config) {
   const std::string origin = path.string();
   const io::SafeTensors file = io::read_safetensors(path);
-  if (metadata_of(file, "config", origin) != config) {
+  if (!is_same_but_length(metadata_of(file, "config", origin), config, origin)) {
     throw Error(origin + ": was written under other settings than config.toml beside it");
   }
   RestoredState state{position_from(metadata_of(file, "position", origin), origin),

@@ -50,7 +50,8 @@ struct Position {
 };
 
 /// Everything that the next step depends on: weights, best weights, Adam's moments, the random
-/// generator, the position. `config` is kept to refuse a resume under other settings.
+/// generator, the position. `config` (TOML) is kept to refuse a resume under settings that differ
+/// in more than train.epochs and train.patience.
 void save_state(const std::filesystem::path& path, const torch::nn::Module& module, Adam& adam,
                 const at::Generator& generator, const Weights& best, const Position& position,
                 const std::string& config);

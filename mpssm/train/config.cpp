@@ -125,6 +125,7 @@ void assign_setting(Config& config, const std::string& place, std::string_view k
     }
   });
   if (!found) throw_unknown_key(place, key);
+  config.given.emplace(key);
 }
 
 bool take(const toml::node& node, bool& member) {
@@ -403,6 +404,13 @@ std::vector<Setting> settings_of(const Config& config) {
     settings.push_back(std::move(setting));
   });
   return settings;
+}
+
+Config with_given(Config base, const Config& wanted) {
+  for (const Setting& setting : settings_of(wanted)) {
+    if (wanted.given.contains(setting.key)) apply_setting(base, setting.key + "=" + setting.value);
+  }
+  return base;
 }
 
 std::string first_difference(const Config& there, const Config& here) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,6 +126,10 @@ struct Config {
   DataConfig data;
   ModelConfig model;
   TrainConfig train;
+
+  /// No setting: settings that nobody has given are chosen from the data, see train/defaults.h.
+  bool by_rules = false;
+  std::set<std::string, std::less<>> given = {};  ///< keys that apply_toml, apply_setting have set
 };
 
 /// Calls visit(key, member, help) for every setting, in order; `config` may be const. The help of
@@ -220,10 +226,13 @@ struct Setting {
 };
 std::vector<Setting> settings_of(const Config& config);
 
+/// `base` with the settings that `wanted` was given.
+Config with_given(Config base, const Config& wanted);
+
 /// The first setting in which two configs differ, "KEY is a there, b here"; empty if none does.
 std::string first_difference(const Config& there, const Config& here);
 
-/// Settings shipped for a dataset (configs/<name>.toml), or nullptr.
+/// Settings shipped for a dataset (configs/<name>.toml), or nullptr: they are chosen by rules.
 const char* preset(std::string_view name);
 
 }  // namespace mpssm::train

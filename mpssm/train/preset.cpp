@@ -9,16 +9,19 @@ namespace mpssm::train {
 std::string preset_name(const std::string& dataset) {
   const std::string name = dataset.substr(0, dataset.find(':'));
   const data::DatasetInfo* info = data::find_dataset(name);
-  if (!dataset.empty() && !data::is_name(dataset)) {
-    return data::holds_series(dataset) ? "series" : "own";
-  }
+  if (!data::is_name(dataset)) return "";
   return preset(name) == nullptr && info != nullptr ? info->family : name;
 }
 
 Config preset_config(const std::string& dataset) {
   Config config;
   const std::string name = preset_name(dataset);
-  if (const char* text = preset(name)) apply_toml(config, text, "configs/" + name + ".toml");
+  if (const char* text = preset(name)) {
+    apply_toml(config, text, "configs/" + name + ".toml");
+    config.given.clear();
+  } else {
+    config.by_rules = true;
+  }
   return config;
 }
 

@@ -9,10 +9,11 @@
 namespace mpssm::train {
 
 /// Whose settings a dataset starts from: its own, or those of its family ("board" for
-/// "board:50x50", "traffic" for "pems-bay"); of a path, those of own series or of other own data.
+/// "board:50x50", "traffic" for "pems-bay"); "" for a path, which has none.
 std::string preset_name(const std::string& dataset);
 
-/// Defaults, then those settings; data.name is left to the caller.
+/// Defaults, then those settings; where there are none, by_rules is set. data.name is left to the
+/// caller.
 Config preset_config(const std::string& dataset);
 
 }  // namespace mpssm::train

@@ -71,6 +71,7 @@ class Run {
       RestoredState state = load_state(state_path(), *job.model, adam_, generator_, config_text_);
       position_ = std::move(state.position);
       best_ = std::move(state.best);
+      position_.finished = is_over();  // not any more, if it is to last longer now
       check_position();
     }
     seconds_before_ = position_.seconds;
@@ -198,8 +199,12 @@ class Run {
       select(val);
       record(train_loss, progress.lr, val);
     }
-    position_.finished =
-        is_last || (settings_.patience > 0 && position_.evals_since_gain >= settings_.patience);
+    position_.finished = is_over();
+  }
+
+  bool is_over() const {
+    return position_.epoch >= settings_.epochs ||
+           (settings_.patience > 0 && position_.evals_since_gain >= settings_.patience);
   }
 
   task::Metrics evaluate(data::Part part) const {

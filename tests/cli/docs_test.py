@@ -99,6 +99,9 @@ class Documents(unittest.TestCase):
     def test_commands_of_the_data_page_work(self):
         self.check("docs/data.md", 4, least_printed=1)
 
+    def test_commands_of_the_page_of_defaults_work(self):
+        self.check("docs/defaults.md", 3)
+
     def test_commands_of_the_report_page_work(self):
         self.check("docs/report.md", 2)
 

@@ -5,6 +5,10 @@
 import csv
 import io
 import json
+import os
+import pty
+import re
+import shutil
 import signal
 import subprocess
 import time
@@ -55,10 +59,10 @@ class ThreeCommands(Usage):
         self.assertEqual(len(runs), 1)
         self.assertRegex(runs[0].name, r"^own-\d{8}-\d{6}$")
 
-    def test_json_is_the_last_line_of_stdout(self):
+    def test_stdout_of_json_is_json_alone(self):
         self.write_tables(nodes=SPLIT_NODES, edges=SPLIT_EDGES)
         out = self.succeed("train", "own", "--out", "run", "--json", "--set", "seed=7", *TINY).out
-        record = json.loads(out.splitlines()[-1])
+        record = json.loads(out)
         self.assertEqual((record["run"], record["seed"]), ("run", 7))
         self.assertIn(record["best_step"], (1, 2, 3))
         for part in ("val", "test"):
@@ -67,7 +71,12 @@ class ThreeCommands(Usage):
         self.assertGreater(record["peak_mib"], 1)
         self.assertEqual(json.loads(self.read("run/record.json"))["metrics"], record["metrics"])
         out = self.succeed("evaluate", "run", "--json").out
-        self.assertEqual(json.loads(out.splitlines()[-1])["metrics"], record["metrics"]["test"])
+        self.assertEqual(json.loads(out)["metrics"], record["metrics"]["test"])
+        for args in (["data", "list"], ["data", "info", "own"], ["train", "own", "--explain"], ["evaluate", "run", "run"],
+                     ["train", "own", "--out", "many", "--seeds", "0-1", *TINY],
+                     ["tune", "own", "--grid", "model.hops=1,2", *TINY]):
+            with self.subTest(args):
+                self.assertEqual(self.succeed(*args, "--json").out.count("\n"), 1)
 
     def test_stdout_holds_data_only(self):
         self.write_tables()
@@ -181,6 +190,55 @@ class ManyRuns(Usage):
         self.assertEqual(json.loads(self.succeed(*args).out.splitlines()[-1]), first)
         self.assertEqual({path: path.stat().st_mtime_ns for path in states}, states)
 
+    def test_the_best_of_a_search_is_a_config_to_train_with(self):
+        result = self.succeed("tune", "board:6x6", "--out", "t", "--grid", "model.hops=1,2", "--splits", "0,1", "--seeds",
+                              "0-1", *TINY)
+        self.assertIn("best on validation of 2 settings tried", result.out)
+        self.assertIn("next: mpssm train --config t/best.toml", result.err)
+        self.assertEqual(len(list((self.folder / "t").rglob("record.json"))), 8)
+        outcome = json.loads(self.read("t/tune.json"))
+        self.assertEqual((outcome["settings_tried"], outcome["runs"]), (2, 4))
+        self.succeed("train", "--config", "t/best.toml", "--out", "best", "--quiet")
+        self.assertIn(outcome["best"][0].split("=")[1], self.read("best/config.toml").decode())
+        self.assert_same_run("best", f"t/{outcome['best'][0].split('.')[1]}/split-0-seed-0")
+
+    def test_a_search_needs_no_grid_and_stops_when_time_is_up(self):
+        self.write_tables(nodes=SPLIT_NODES, edges=SPLIT_EDGES)
+        outcome = json.loads(self.succeed("tune", "own", "--random", "3", "--out", "t", "--json", "--set", "train.epochs=2").out)
+        self.assertEqual((outcome["settings_tried"], outcome["settings_planned"]), (3, 3))
+        self.assertTrue((self.folder / "t/defaults/split-0-seed-0/record.json").exists())
+        result = self.succeed("tune", "own", "--minutes", "0.02", "--out", "u", "--set", "train.epochs=100000", "--set",
+                              "train.patience=0")
+        self.assertIn("time is up; go on with the same command", result.err)
+        self.assertFalse(list((self.folder / "u").rglob("record.json")))
+        self.assertEqual(len(list((self.folder / "u").rglob("state.safetensors"))), 1)
+
+    def test_halving_trains_the_best_third_longer(self):
+        args = ["tune", "board:6x6", "--out", "t", "--grid", "model.hops=1,2,3", "--halving", "--json", *TINY, "--set",
+                "train.epochs=9"]
+        outcome = json.loads(self.succeed(*args).out)
+        self.assertEqual(outcome["settings_tried"], 3)
+        rows = rows_of(self.read("t/trials.csv").decode())
+        self.assertEqual(sorted(int(row["epochs"]) for row in rows), [3, 3, 3, 9])
+        self.assertEqual(rows[0]["settings"], outcome["best"][0])
+        self.assertEqual(rows[0]["epochs"], "9")
+
+    def test_several_runs_are_evaluated_together(self):
+        self.succeed("train", "board:6x6", "--quiet", "--out", "many", "--seeds", "0-2", *TINY)
+        summary = json.loads(self.succeed("evaluate", "many", "--json").out)
+        tests = [json.loads(path.read_text())["metrics"]["test"]["roc_auc"]
+                 for path in (self.folder / "many").rglob("record.json")]
+        mean = summary["means"]["roc_auc"]
+        self.assertEqual(summary["count"], 3)
+        self.assertAlmostEqual(mean["mean"], sum(tests) / 3)
+        self.assertLess(mean["low"], mean["mean"])
+        self.assertAlmostEqual(mean["high"] - mean["mean"], 4.302653 * mean["std"] / 3 ** 0.5, places=5)
+        several = self.succeed("evaluate", "many/split-0-seed-0", "many/split-0-seed-2")
+        self.assertIn("95 % interval", several.out)
+        self.write_tables()
+        self.succeed("train", "own", "--quiet", "--out", "own-run", "--set", "train.metric=loss", *TINY)
+        self.assertIn("sum up runs of one task", self.run_program("evaluate", "many", "own-run").err)
+
     def test_a_full_disk_ends_a_search(self):
         command = ["sh", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh", program.PROGRAM, "tune", "board:6x6", "--out",
                    "trials", "--grid", "model.hops=1,2", *TINY]
@@ -199,6 +257,69 @@ class ManyRuns(Usage):
         for seed in ("0", "1"):
             self.succeed("train", "board:6x6", "--quiet", "--out", "s" + seed, "--set", "seed=" + seed, *TINY)
         self.assertNotEqual(self.read("s0/model.safetensors"), self.read("s1/model.safetensors"))
+
+
+class Terminal(Usage):
+    def test_help_is_a_verb_too(self):
+        self.assertEqual(self.succeed("help").out, self.succeed("--help").out)
+        self.assertEqual(self.succeed("help", "train").out, self.succeed("train", "--help").out)
+        self.assertEqual(self.succeed("help", "data", "info").out, self.succeed("data", "info", "--help").out)
+        refusal = self.run_program("help", "trian")
+        self.assertEqual(refusal.code, 1)
+        self.assertIn("no verb 'trian'", refusal.err)
+
+    def complete(self, *words):
+        """What bash offers for the last word."""
+        script = self.succeed("completion", "bash").out
+        ask = script + f"compopt() {{ :; }}; COMP_WORDS=(mpssm {' '.join(words)}); " \
+            f"[ ${{#COMP_WORDS[@]}} -le {len(words)} ] && COMP_WORDS+=(''); COMP_CWORD={len(words)}; _mpssm; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        run = subprocess.run(["bash", "-c", ask], capture_output=True, text=True)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        return set(run.stdout.split())
+
+    def test_bash_completes_what_the_program_takes(self):
+        self.assertEqual(self.complete("tra"), {"train"})
+        self.assertLessEqual({"data", "train", "tune", "help"}, self.complete("''"))
+        self.assertEqual(self.complete("train", "--expl"), {"--explain"})
+        self.assertEqual(self.complete("train", "--set", "model.hop"), {"model.hops="})
+        self.assertEqual(self.complete("data", "inf"), {"info"})
+        self.assertEqual(self.complete("data", "info", "--tar"), {"--target"})
+        self.assertEqual(self.complete("train", "minesw"), {"minesweeper"})
+
+    def test_every_option_of_the_help_is_completed(self):
+        scripts = {shell: self.succeed("completion", shell).out for shell in ("bash", "zsh", "fish")}
+        for verb in (["train"], ["tune"], ["evaluate"], ["predict"], ["sensitivity"], ["reproduce"], ["data", "info"]):
+            for option in set(re.findall(r"^ +(?:-\w,)?--([a-z-]+)", self.succeed(*verb, "--help").out, re.MULTILINE)):
+                for shell, script in scripts.items():
+                    self.assertIn(f"-l {option} " if shell == "fish" else f"--{option}", script, (verb, shell))
+        for shell, check in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "-n"])):
+            if shutil.which(shell):
+                path = self.write("script." + shell, scripts[shell])
+                self.assertEqual(subprocess.run([*check, path], capture_output=True, text=True).stderr, "")
+
+    def on_terminal(self, *args, **environment):
+        """What the program writes to a terminal."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([program.PROGRAM, *args], cwd=self.folder, stdout=theirs, stderr=theirs,
+                                   env={**os.environ, "TERM": "xterm", **environment})
+        os.close(theirs)
+        text = b""
+        try:
+            while piece := os.read(ours, 65536):
+                text += piece
+        except OSError:
+            pass  # the other end is closed
+        os.close(ours)
+        process.wait()
+        return text.decode()
+
+    def test_colours_on_a_terminal_only_and_not_against_the_will(self):
+        self.assertIn("\033[1;31mmpssm:\033[0m", self.on_terminal("evaluate", "nothing"))
+        self.assertIn("\033[1m", self.on_terminal("data", "list"))
+        for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            self.assertNotIn("\033[", self.on_terminal("data", "list", **environment))
+        result = self.run_program("evaluate", "nothing")
+        self.assertNotIn("\033[", result.out + result.err)
 
 
 class Interruption(Usage):

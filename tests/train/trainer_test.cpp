@@ -85,6 +85,40 @@ TEST_P(TrainerIn, EndsTheSameAfterAnyInterruption) {
   }
 }
 
+TEST(Trainer, AFinishedRunMadeLongerEndsLikeOneThatWasThatLongFromTheStart) {
+  for (const data::Dataset& dataset : datasets()) {
+    Config longer = small_config();
+    longer.train.epochs = 8;
+    Config shorter = longer;
+    shorter.train.epochs = 4;
+    const Scratch at_once;
+    const Scratch in_two;
+    const TrainOutcome whole = train_in(at_once.folder(), dataset, longer);
+    EXPECT_TRUE(train_in(in_two.folder(), dataset, shorter).finished);
+    const TrainOutcome rest = train_in(in_two.folder(), dataset, longer, /*resume=*/true);
+    EXPECT_TRUE(rest.finished);
+    EXPECT_EQ(rest.steps, whole.steps);
+    EXPECT_TRUE(result_of(in_two.folder()) == result_of(at_once.folder())) << dataset.name;
+  }
+}
+
+TEST(Trainer, WhatStoppedEarlyGoesOnWithMorePatienceOnly) {
+  Config config = small_config();
+  config.train.epochs = 60;
+  config.train.lr = 0.3;  // too large to gain for long
+  config.train.patience = 2;
+  const Scratch scratch;
+  const data::Dataset dataset = testing::make_series_data();
+  const TrainOutcome first = train_in(scratch.folder(), dataset, config);
+  config.train.epochs = 80;
+  EXPECT_EQ(train_in(scratch.folder(), dataset, config, /*resume=*/true).steps, first.steps);
+  config.train.patience = 5;
+  EXPECT_GT(train_in(scratch.folder(), dataset, config, /*resume=*/true).steps, first.steps);
+  config.model.dropout = 0.3;
+  EXPECT_THAT([&] { train_in(scratch.folder(), dataset, config, /*resume=*/true); },
+              ThrowsMessage<base::Error>(HasSubstr("other settings")));
+}
+
 TEST_P(TrainerIn, GivesTheSameBitsForAnyNumberOfThreads) {
   Config config = small_config();
   config.train.precision = GetParam();
