@@ -74,7 +74,7 @@ std::string references_of(const RunRecord& record) {
   return table(rows);
 }
 
-std::string metrics_of(const std::string& part, const Metrics& metrics) {
+std::string metrics_table(const std::string& part, const Metrics& metrics) {
   Rows rows = {{"metric", part}};
   std::string reasons;
   for (const auto& [name, value] : metrics) {
@@ -139,7 +139,8 @@ std::vector<MetricMean> means_of(std::span<const Evaluation> evaluations) {
 }
 
 std::string summary_of(const Evaluation& one) {
-  return fmt::format("{}: {}\n{}{}", one.dataset, one.protocol, metrics_of(one.part, one.metrics),
+  return fmt::format("{}: {}\n{}{}", one.dataset, one.protocol,
+                     metrics_table(one.part, one.metrics),
                      one.references.empty() ? "" : "\n" + one.references);
 }
 

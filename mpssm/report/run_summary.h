@@ -16,7 +16,7 @@ std::string summary_of(const RunRecord& record);
 std::string references_of(const RunRecord& record);
 
 /// Metrics of one part as a table; those that are not defined there as "-", with the reason.
-std::string metrics_of(const std::string& part, const Metrics& metrics);
+std::string metrics_table(const std::string& part, const Metrics& metrics);
 /// One run, judged on some part of some data.
 struct Evaluation {
   std::string run = {};  ///< folder
