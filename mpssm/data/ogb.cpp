@@ -11,109 +11,25 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "mpssm/base/error.h"
-#include "mpssm/base/printable.h"
 #include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/graph_tables.h"
 #include "mpssm/data/links.h"
+#include "mpssm/data/number_rows.h"
 #include "mpssm/data/paths.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/split.h"
 #include "mpssm/data/tables.h"
 #include "mpssm/data/tasks.h"
-#include "mpssm/io/csv.h"
-#include "mpssm/io/gzip.h"
 
 namespace mpssm::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kOgbHint = "unpack the dataset anew, or put the file right";
-
-/// Rows of numbers, all of one length.
-template <typename Number>
-struct NumberRows {
-  fs::path path = {};
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  std::vector<Number> values = {};
-
-  std::string place(std::int64_t row) const { return fmt::format("{}:{}", shown(path), row + 1); }
-};
-
-template <typename Number>
-bool parse(std::string_view cell, Number& value) {
-  if constexpr (std::is_integral_v<Number>) {
-    const auto number = io::to_integer(cell);
-    if (number) value = *number;
-    return number.has_value();
-  } else {
-    // OGB has "nan" where a label is not known.
-    const bool is_none = cell.empty() || cell == "nan" || cell == "NaN";
-    const auto number = is_none ? std::optional<double>() : io::to_number(cell);
-    if (!is_none && !number) return false;
-    value = number ? static_cast<Number>(*number) : std::numeric_limits<Number>::quiet_NaN();
-    return true;
-  }
-}
-
-template <typename Number>
-NumberRows<Number> read_number_rows(const fs::path& path) {
-  const std::string text = io::read_text(path);
-  NumberRows<Number> table{.path = path};
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line(text.data() + at, end - at);
-    at = end + 1;
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty() && at >= text.size()) break;
-    std::int64_t columns = 0;
-    for (std::size_t begin = 0; begin <= line.size(); ++columns) {
-      const std::size_t comma = std::min(line.find(',', begin), line.size());
-      const std::string_view cell = line.substr(begin, comma - begin);
-      Number value = 0;
-      if (!parse(cell, value)) {
-        throw base::Error({.where = table.place(table.rows),
-                           .expected = std::is_integral_v<Number> ? "whole numbers" : "numbers",
-                           .got = "'" + base::printable(cell, 40) + "'",
-                           .hint = "these tables have no header"});
-      }
-      table.values.push_back(value);
-      begin = comma + 1;
-    }
-    if (table.rows == 0) table.columns = columns;
-    if (columns != table.columns) {
-      throw base::Error({.where = table.place(table.rows),
-                         .expected = fmt::format("{} cells as in the first row", table.columns),
-                         .got = std::to_string(columns),
-                         .hint = kOgbHint});
-    }
-    ++table.rows;
-  }
-  if (table.rows == 0) {
-    throw base::Error(
-        {.where = shown(path), .expected = "numbers", .got = "an empty file", .hint = kOgbHint});
-  }
-  return table;
-}
-
-template <typename Number>
-void expect_shape(const NumberRows<Number>& table, std::int64_t rows, std::int64_t columns,
-                  const char* what) {
-  if ((rows < 0 || table.rows == rows) && (columns < 0 || table.columns == columns)) return;
-  throw base::Error(
-      {.where = shown(table.path),
-       .expected = fmt::format("{} rows{}, {}", rows < 0 ? "any number of" : std::to_string(rows),
-                               columns < 0 ? "" : fmt::format(" of {} number(s)", columns), what),
-       .got = fmt::format("{} of {}", table.rows, table.columns),
-       .hint = kOgbHint});
-}
 
 /// The folder with train, valid and test; empty: there is none.
 fs::path split_folder(const fs::path& folder, std::vector<std::string>* others) {
@@ -148,7 +64,7 @@ class OgbFolder {
           {.where = shown(table("num-edge-list")),
            .expected = fmt::format("{} numbers as in num-node-list", num_nodes.size()),
            .got = std::to_string(num_edges.size()),
-           .hint = kOgbHint});
+           .hint = kRowsHint});
     }
     if (num_nodes.size() == 1) {
       read_one(num_nodes[0]);
@@ -165,7 +81,7 @@ class OgbFolder {
     throw base::Error({.where = shown(folder_ / "raw"),
                        .expected = fmt::format("{}.csv.gz, as in the Open Graph Benchmark", name),
                        .got = "none",
-                       .hint = kOgbHint});
+                       .hint = kRowsHint});
   }
 
   std::vector<std::int64_t> counts(const char* name) const {
@@ -179,7 +95,7 @@ class OgbFolder {
       throw base::Error({.where = rows.place(static_cast<std::int64_t>(i)),
                          .expected = fmt::format("a count of {} or more", least),
                          .got = std::to_string(rows.values[i]),
-                         .hint = kOgbHint});
+                         .hint = kRowsHint});
     }
     return rows.values;
   }
@@ -282,7 +198,7 @@ class OgbFolder {
         throw base::Error({.where = shown(folder),
                            .expected = fmt::format("{}.csv.gz beside train.csv.gz", name),
                            .got = "none",
-                           .hint = kOgbHint});
+                           .hint = kRowsHint});
       }
       const auto rows = read_number_rows<std::int64_t>(path);
       expect_shape(rows, -1, 1, "the number of a sample each");
@@ -292,7 +208,7 @@ class OgbFolder {
           throw base::Error({.where = rows.place(i),
                              .expected = fmt::format("a number in [0, {})", count),
                              .got = std::to_string(sample),
-                             .hint = kOgbHint});
+                             .hint = kRowsHint});
         }
         if (parts[sample] != Part::kNone) {
           throw base::Error({.where = rows.place(i),
@@ -463,7 +379,7 @@ class OgbFolder {
         throw base::Error({.where = shown(folder_ / "raw"),
                            .expected = "graph-label.csv.gz, something to learn of each graph",
                            .got = "none",
-                           .hint = kOgbHint});
+                           .hint = kRowsHint});
       }
       dataset_.task = options_.task.value_or(Task::kGraphRegression);
       data.target.columns = is_of_classes(dataset_.task) ? 1 : options_.num_targets;

@@ -2,6 +2,8 @@
 // One graph with attributes as node-link JSON, GraphML and GML; which format a name asks for.
 #include "mpssm/data/save_as.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <fmt/core.h>
 #include <functional>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "mpssm/base/error.h"
+#include "mpssm/base/utf8.h"
 #include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/load.h"
@@ -198,10 +201,23 @@ std::string gml_key(const std::string& name) {
   return key.empty() || std::isalpha(static_cast<unsigned char>(key[0])) == 0 ? "x" + key : key;
 }
 
+// GML is ASCII: other characters by their numbers.
 std::string gml_text(std::string_view text) {
   std::string result = "\"";
-  for (const char c : text) {
-    result += c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t size = std::max<std::size_t>(base::utf8_size(text.substr(i)), 1);
+    const auto lead = static_cast<unsigned char>(text[i]);
+    if (size == 1 && lead >= 0x20 && lead != '&' && lead != '"') {
+      result += text[i++];
+      continue;
+    }
+    // The bits of the first byte that count, then six of each that follows.
+    std::uint32_t code = size == 1 ? lead : lead & (0xFFU >> (size + 1));
+    for (std::size_t k = 1; k < size; ++k) {
+      code = code << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3FU);
+    }
+    result += fmt::format("&#{};", code);
+    i += size;
   }
   return result + "\"";
 }
