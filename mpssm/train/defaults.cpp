@@ -172,7 +172,8 @@ class Rules {
   /// Evaluations, and how many without gain end a training.
   void set_stopping(std::int64_t evaluations, std::int64_t patience) {
     const std::int64_t every = std::max<std::int64_t>(1, config_.train.epochs / evaluations);
-    set("train.eval_every", every, fmt::format("about {} evaluations", evaluations));
+    set("train.eval_every", every,
+        every == 1 ? "after each epoch" : fmt::format("about {} evaluations", evaluations));
     set("train.patience", patience,
         fmt::format("ends after {} evaluations without gain on validation", patience));
   }
@@ -189,7 +190,7 @@ class Rules {
     const bool adds_up = is_small && likeness() > 0.4;
     set("model.state", adds_up ? "dense" : "stable",
         fmt::format("{}{}: {}", samples(), likeness_text(),
-                    adds_up ? "few, and neighbours alike" : "the rule, below 1,000 unless alike"));
+                    adds_up ? "few, and neighbours alike" : "dense only below 1,000 and alike"));
     set("model.blocks",
         is_small                              ? 2
         : train >= 4000 && facts_.reach >= 24 ? 8
@@ -293,7 +294,7 @@ class Rules {
                                   steps * static_cast<double>(facts_.edges), 1.0);
     set_epochs(cost, kSeriesBudget, 3, 60);
     set_schedule(0.05);
-    set_stopping(1'000'000, 10);
+    set_stopping(1000, 10);
   }
 
   const DataFacts& facts_;

@@ -112,7 +112,7 @@ class BadArguments(BadInput):
         self.refuse_usage(["predict"], "run")
         self.refuse_usage(["data", "make", "board"], "--out")
         self.refuse_usage(["train", "board:4x4", "--set"], "--set")
-        self.refuse_usage(["tune", "board:4x4"], "--grid")
+        self.refuse_usage(["tune", "board:4x4", "--minutes", "-1"], "--minutes")
         self.refuse(["train"], "no dataset")
 
     def test_numbers_that_are_none_are_refused(self):
@@ -464,7 +464,7 @@ class BadRuns(BadInput):
     def test_resuming_what_cannot_be_resumed_is_refused(self):
         self.refuse(["train", "g.npz", "--resume", "--quiet"], "--resume", "'g.npz'")
         self.refuse(["train", "--resume", "--quiet"], "--resume")
-        self.refuse(["train", "broken", "--resume", "--quiet", "--set", "train.lr=0.1"], "--set", "broken")
+        self.refuse(["train", "broken", "--resume", "--quiet", "--set", "train.lr=0.1"], "broken", "train.lr")
         data = str(self.store / "g.npz")
         other = ["--set", "train.epochs=1000000", "--set", "train.checkpoint_seconds=0", "--set", "model.channels=6",
                  "--set", "model.blocks=1"]
