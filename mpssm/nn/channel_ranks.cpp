@@ -83,6 +83,8 @@ torch::Tensor ChannelRanks::forward(const torch::Tensor& x, const graph::Gso& gs
     h.push_back(part.model->encode(x.slice(0, part.begin, part.end), place_of(part)));
   }
   const std::int64_t rank = ranks_.rank();
+  std::vector<std::int64_t> sizes;
+  for (const Part& part : parts_) sizes.push_back(part.end - part.begin);
   at::Generator generator = ops::current_generator();
   for (std::int64_t block = 0; block < model_->options().num_blocks; ++block) {
     std::vector<torch::Tensor> c;
@@ -92,15 +94,13 @@ torch::Tensor ChannelRanks::forward(const torch::Tensor& x, const graph::Gso& gs
     const torch::Tensor columns = to_columns(torch::cat(c), dealt_);
     const torch::Tensor state = model_->blocks()[block].ptr()->recur_pairs(
         columns, gso, dealt_->columns[rank] / 2, dealt_->columns[rank + 1] / 2);
-    const torch::Tensor rows = to_rows(state, dealt_);
+    // Not slice by slice: the gradient of each would be as large as all of them.
+    const std::vector<torch::Tensor> rows = to_rows(state, dealt_).split_with_sizes(sizes);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       // What is dropped is one draw for all parts.
       const bool is_last = i + 1 == parts_.size();
       const ops::GeneratorScope same_numbers(is_last ? generator : generator.clone());
-      const std::int64_t begin = parts_[i].begin - parts_[0].begin;
-      h[i] = parts_[i].model->leave_block(
-          block, rows.slice(0, begin, begin + parts_[i].end - parts_[i].begin), h[i],
-          place_of(parts_[i]));
+      h[i] = parts_[i].model->leave_block(block, rows[i], h[i], place_of(parts_[i]));
     }
   }
   std::vector<torch::Tensor> y;
