@@ -127,6 +127,7 @@ GraphEdit advised_edit(const Advice& advice, double weight) {
   }
   if (advice.edges) {
     for (const EdgeEffect& edge : advice.edges->harmful) edit.remove.emplace_back(edge.u, edge.v);
+    edit.saw_validation = !advice.edges->harmful.empty();
   }
   return edit;
 }

@@ -20,6 +20,7 @@ struct GraphEdit {
   std::vector<Edge> remove = {};
   std::vector<Edge> add = {};
   double weight = 1.0;
+  bool saw_validation = false;  ///< labels of the validation part had a say: it judges no more
 
   bool empty() const { return remove.empty() && add.empty(); }
 };

@@ -58,13 +58,20 @@ void mark_advice(const analysis::Advice& advice, Explorer& explorer) {
       add(explorer.advised, edge.u, edge.v);
     }
     explorer.worst.push_back({advice.rewire->source, advice.rewire->target});
+    explorer.worst_hops = advice.rewire->tau;
   }
-  for (const analysis::RewireRound& round : advice.rounds) add(explorer.advised, round.u, round.v);
+  for (const analysis::RewireRound& round : advice.rounds) {
+    add(explorer.advised, round.u, round.v);
+    explorer.worst.push_back({round.source, round.target});
+    explorer.worst_hops = advice.rounds_tau;
+  }
   if (advice.what_if) {
     for (const auto& [u, v] : advice.what_if->edit.add) add(explorer.advised, u, v);
     for (const auto& [u, v] : advice.what_if->edit.remove) add(explorer.harmful, u, v);
   }
   if (advice.spare) {
+    explorer.worst.push_back({advice.spare->source, advice.spare->target});
+    explorer.worst_hops = advice.spare->tau;
     for (const analysis::SpareEdge& edge : advice.spare->edges)
       add(explorer.harmful, edge.u, edge.v);
   }
@@ -74,12 +81,15 @@ void mark_advice(const analysis::Advice& advice, Explorer& explorer) {
     }
   }
   if (!advice.attribution) return;
+  const analysis::Attribution& found = *advice.attribution;
+  const std::string node =
+      explorer.node_ids.empty() ? std::to_string(found.target) : explorer.node_ids[found.target];
   explorer.colours.push_back(
-      {.name = fmt::format("share in the state of block {}", advice.attribution->state.block),
-       .value = advice.attribution->state.of_node});
-  explorer.colours.push_back({.name = "what it adds to the prediction (integrated gradients)",
-                              .value = advice.attribution->prediction.of_node});
-  explorer.target = advice.attribution->target;
+      {.name = fmt::format("share in the state of {}, block {}", node, found.state.block),
+       .value = found.state.of_node});
+  explorer.colours.push_back({.name = fmt::format("what it adds to the prediction of {}", node),
+                              .value = found.prediction.of_node});
+  explorer.target = found.target;
 }
 
 void describe_graph(const graph::Graph& graph, double lambda_star, Explorer& explorer) {

@@ -188,6 +188,7 @@ nlohmann::ordered_json data_of(const Explorer& explorer, const std::vector<std::
     worst.push_back({rank_of(pair.source), rank_of(pair.target)});
   }
   json["worst"] = std::move(worst);
+  json["worstHops"] = explorer.worst_hops;
   json["bridges"] = edges_json(explorer.bridges);
   json["advised"] = edges_json(explorer.advised);
   json["harmful"] = edges_json(explorer.harmful);
@@ -298,7 +299,7 @@ about.</p>
 linear in what other nodes hold.<span id="ex-limit-note" hidden> Dashed: where the pair ends,
 &#8730;(D<sub>i</sub>D<sub>j</sub>) / vol, and how far from it it can be at most.</span></figcaption></figure>
 <div id="ex-worst" hidden><h3>Pairs that hear each other least</h3>
-<p class="muted">At the depth of the model; a press shows the pair.</p><div class="jumps"></div></div>
+<p class="muted">In <span id="ex-worst-hops"></span> hops. A press shows the pair.</p><div class="jumps"></div></div>
 <div class="wide"><table id="ex-top"><caption>Most heard at this number of hops</caption>
 <thead><tr><th scope="col">node</th><th scope="col" class="n">hops away</th>
 <th scope="col" class="n">influence</th></tr></thead><tbody></tbody></table></div>

@@ -43,6 +43,7 @@ struct Explorer {
     std::int64_t target = -1;
   };
   std::vector<Pair> worst = {};    ///< to jump to, worst first
+  std::int64_t worst_hops = 0;     ///< in so many hops
   std::vector<Edge> bridges = {};  ///< marked: the only way between their ends
   std::vector<Edge> advised = {};  ///< edges that are not there, drawn apart
   std::vector<Edge> harmful = {};  ///< edges that are, drawn apart

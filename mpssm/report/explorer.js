@@ -567,10 +567,12 @@ const explorer = (() => {
     button.addEventListener("click", () => {
       state.source = source;
       byId("ex-source").value = nameOf(source);
+      state.tau = Math.min(taus, data.worstHops);
       choose(target);
     });
     jumps.append(button);
   }
+  byId("ex-worst-hops").textContent = data.worstHops;
   byId("ex-worst").hidden = !(data.worst && data.worst.length);
 
   dark.addEventListener("change", show);

@@ -153,6 +153,7 @@ std::string to_html(const data::BareGraph& graph, const graph::Gso& gso,
     describe_graph(graph.graph, answer.lambda_star.value_or(0.0), explorer);
   }
   if (answer.worst) {
+    explorer.worst_hops = answer.worst->tau;
     for (const auto& pair : answer.worst->pairs) {
       explorer.worst.push_back({pair.source, pair.target});
     }

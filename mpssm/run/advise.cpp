@@ -14,6 +14,7 @@
 #include "mpssm/analysis/influence.h"
 #include "mpssm/analysis/robustness.h"
 #include "mpssm/base/error.h"
+#include "mpssm/graph/distances.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/model.h"
 #include "mpssm/ops/runtime.h"
@@ -61,6 +62,26 @@ analysis::EdgesQuestion edges_question(const Experiment& experiment, const data:
           .confirm = count};
 }
 
+analysis::Attribution attribution_of(const Experiment& experiment,
+                                     analysis::AttributionQuestion question) {
+  const task::Preprocessing& learned = experiment.pins.learned;
+  const std::vector<std::string>& classes = learned.class_names;
+  question.output = classes.empty() ? 0 : -1;
+  analysis::Attribution found = analysis::answer(question);
+  analysis::PathShares& shares = found.prediction;
+  if (!classes.empty()) {
+    const bool is_binary = data::is_binary(experiment.dataset->task);
+    shares.output_name = classes[is_binary ? 1 : static_cast<std::size_t>(shares.output)];
+    return found;
+  }
+  // On the scale of the labels.
+  shares.value = shares.value * learned.scale + learned.mean;
+  shares.baseline = shares.baseline * learned.scale + learned.mean;
+  shares.gap *= learned.scale;
+  for (double& share : shares.of_node) share *= learned.scale;
+  return found;
+}
+
 void answer_of_run(const AdviceRequest& request, OpenRun& run, std::int64_t target,
                    analysis::Advice& advice) {
   const Experiment& experiment = run.experiment;
@@ -70,25 +91,11 @@ void answer_of_run(const AdviceRequest& request, OpenRun& run, std::int64_t targ
         analysis::answer(edges_question(experiment, run.graph, run.input.gso, request.edges));
   }
   if (request.attribute) {
-    advice.attribution =
-        analysis::answer(analysis::AttributionQuestion{.network = *experiment.model.module,
-                                                       .x = run.input.x,
-                                                       .gso = run.input.gso,
-                                                       .target = target,
-                                                       .block = request.block,
-                                                       .output = classes.empty() ? 0 : -1});
-    analysis::PathShares& shares = advice.attribution->prediction;
-    if (!classes.empty()) {
-      const bool is_binary = data::is_binary(experiment.dataset->task);
-      shares.output_name = classes[is_binary ? 1 : static_cast<std::size_t>(shares.output)];
-    } else {
-      // On the scale of the labels.
-      const task::Preprocessing& learned = experiment.pins.learned;
-      shares.value = shares.value * learned.scale + learned.mean;
-      shares.baseline = shares.baseline * learned.scale + learned.mean;
-      shares.gap *= learned.scale;
-      for (double& share : shares.of_node) share *= learned.scale;
-    }
+    advice.attribution = attribution_of(experiment, {.network = *experiment.model.module,
+                                                     .x = run.input.x,
+                                                     .gso = run.input.gso,
+                                                     .target = target,
+                                                     .block = request.block});
   }
   if (request.epsilon > 0.0) {
     std::vector<std::int64_t> moved;
@@ -139,13 +146,13 @@ AdviceResult advise(const AdviceRequest& request, const engine::Executor& execut
   take_sample(run, 0);
   try {
     answer_of_run(request, run, question.target, result.advice);
-  } catch (const std::invalid_argument& error) {
+  } catch (const std::logic_error& error) {  // no such block, another kind of network
     throw base::Error(request.what, error.what());
   }
   return result;
 }
 
-AdviceResult advice_for_page(const Experiment& experiment) {
+AdviceResult advice_for_page(const Experiment& experiment, const std::string& node) {
   AdviceResult result{.graph = graph_in(*experiment.dataset)};
   const graph::Graph& graph = result.graph.graph;
   const auto* model = dynamic_cast<const nn::ModelImpl*>(experiment.model.module.get());
@@ -165,17 +172,27 @@ AdviceResult advice_for_page(const Experiment& experiment) {
       }
     }
   }
-  if (experiment.config.model.gso != graph::GsoKind::kSymNormalized) return result;
   constexpr std::int64_t kMaxPageNodes = 1000;
+  if (result.advice.edges && !node.empty() && graph.num_nodes() <= kMaxPageNodes) {
+    constexpr std::int64_t kSteps = 32;
+    result.advice.attribution =
+        attribution_of(experiment, {.network = *experiment.model.module,
+                                    .x = experiment.problem->sample(0).x,
+                                    .gso = gso,
+                                    .target = data::find_node(result.graph, node),
+                                    .steps = kSteps});
+  }
+  if (experiment.config.model.gso != graph::GsoKind::kSymNormalized) return result;
   const bool has_pairs = graph.num_nodes() > 1 && graph.num_nodes() <= kMaxPageNodes;
   if (!has_pairs || !analysis::why_no_deep_limit(graph).empty()) return result;
   const std::int64_t reach =
       model == nullptr ? 16 : model->options().hops * std::ssize(model->blocks());
-  const analysis::AdviceQuestion question{.graph = graph,
-                                          .depth = 0.5,
-                                          .max_tau = 500,
-                                          .rewire = 3,
-                                          .tau = std::clamp<std::int64_t>(reach, 1, 64)};
+  // With fewer hops than the graph is wide, all far pairs are equally bad.
+  constexpr std::int64_t kMostHops = 128;
+  const std::int64_t tau =
+      std::clamp<std::int64_t>(std::max(reach, graph::diameter(graph)), 1, kMostHops);
+  const analysis::AdviceQuestion question{
+      .graph = graph, .depth = 0.5, .max_tau = 500, .rewire = 3, .tau = tau};
   try {
     const analysis::Advice more = analysis::advise(question, ops::Threads());
     result.advice.depth = more.depth;
@@ -183,8 +200,9 @@ AdviceResult advice_for_page(const Experiment& experiment) {
     result.advice.rewire = more.rewire;
     const analysis::DeepLimit limit(graph);
     constexpr std::int64_t kWorstPairs = 8;
-    result.worst = analysis::worst_pairs(gso, question.tau, kWorstPairs, analysis::Order::kValue,
-                                         &limit, ops::Threads());
+    result.worst_tau = tau;
+    result.worst = analysis::worst_pairs(gso, tau, kWorstPairs, analysis::Order::kValue, &limit,
+                                         ops::Threads());
     result.lambda_star = limit.lambda_star();
   } catch (const std::invalid_argument&) {
     // No two nodes are joined.

@@ -32,8 +32,9 @@ struct AdviceResult {
   data::BareGraph graph = {};
   analysis::Advice advice = {};
   // Of a page alone.
-  std::vector<analysis::PairValue> worst = {};  ///< pairs at the depth of the model
-  double lambda_star = 0.0;                     ///< 0: not looked for
+  std::vector<analysis::PairValue> worst = {};  ///< pairs, in worst_tau hops
+  std::int64_t worst_tau = 0;
+  double lambda_star = 0.0;  ///< 0: not looked for
 };
 
 /// Without a question: depth and new edges. Throws base::Error if one does not fit, beginning with
@@ -42,8 +43,9 @@ AdviceResult advise(const AdviceRequest& request, const engine::Executor& execut
                     const analysis::Stages& stages = {});
 
 /// What the page of a run says without being asked, as far as it is cheap: edges that matter; of
-/// small graphs, the depth that pairs need and the best edge for the worst pair.
-AdviceResult advice_for_page(const Experiment& experiment);
+/// small graphs, what the prediction of `node` is made of (empty: of none), the depth that pairs
+/// need and the best edge for the worst pair.
+AdviceResult advice_for_page(const Experiment& experiment, const std::string& node);
 
 /// Writes the advised edges (analysis::advised_edit) to a file that read_edit() reads. Throws
 /// base::Error if there are none, or the file is of another kind.

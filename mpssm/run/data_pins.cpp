@@ -80,13 +80,17 @@ data::Column column_from(const ordered_json& json) {
 }
 
 ordered_json to_json(const analysis::GraphEdit& edit) {
-  return {{"weight", edit.weight}, {"add", edit.add}, {"remove", edit.remove}};
+  return {{"weight", edit.weight},
+          {"saw_validation", edit.saw_validation},
+          {"add", edit.add},
+          {"remove", edit.remove}};
 }
 
 /// Whether the nodes exist is looked at when it is applied.
 analysis::GraphEdit edit_from(const ordered_json& json) {
   analysis::GraphEdit edit;
   json.at("weight").get_to(edit.weight);
+  edit.saw_validation = json.value("saw_validation", false);
   json.at("add").get_to(edit.add);
   json.at("remove").get_to(edit.remove);
   return edit;

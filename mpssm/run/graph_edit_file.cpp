@@ -33,6 +33,7 @@ std::string edit_text(const data::BareGraph& graph, const analysis::GraphEdit& e
   return io::json_text(ordered_json{{"mpssm_edges", 1},
                                     {"graph", graph.name},
                                     {"weight", edit.weight},
+                                    {"saw_validation", edit.saw_validation},
                                     {"add", edges_json(graph, edit.add)},
                                     {"remove", edges_json(graph, edit.remove)}}) +
          "\n";
@@ -49,6 +50,7 @@ analysis::GraphEdit read_edit(const std::filesystem::path& path, const data::Bar
     json = ordered_json::parse(io::read_file(path, kMaxBytes));
     if (json.at("mpssm_edges") != 1) throw unreadable;
     json.at("weight").get_to(edit.weight);
+    edit.saw_validation = json.value("saw_validation", false);
     for (const char* list : {"add", "remove"}) {
       for (const ordered_json& edge : json.at(list)) {
         if (!edge.is_array() || edge.size() != 2) throw unreadable;
@@ -91,6 +93,11 @@ void apply_edit(const analysis::GraphEdit& edit, data::Dataset& dataset) {
   }
   dataset.notes.push_back(fmt::format("the graph is rewired: {} edges put in, {} taken out",
                                       edit.add.size(), edit.remove.size()));
+  if (edit.saw_validation) {
+    dataset.notes.emplace_back(
+        "its edges were chosen by labels of the validation part: val values judge this run too "
+        "kindly");
+  }
 }
 
 }  // namespace mpssm::run

@@ -324,14 +324,22 @@ RunPage page_of(const Experiment& experiment, const report::RunRecord& record,
   }
   page.explorer = explorer_of(experiment, std::move(colours));
   add_listening(experiment, page);
-  AdviceResult found = advice_for_page(experiment);
+  const std::string worst = page.classes && !page.classes->worst.empty()
+                                ? page.classes->worst.front().id
+                            : !page.numbers.empty() && !page.numbers.front().worst.empty()
+                                ? page.numbers.front().worst.front().id
+                                : "";
+  AdviceResult found = advice_for_page(experiment, worst);
   page.graph = std::move(found.graph);
   page.advice = std::move(found.advice);
   if (experiment.config.model.gso == graph::GsoKind::kSymNormalized) {
     report::describe_graph(page.graph.graph, found.lambda_star, *page.explorer);
   }
+  const std::int64_t target = page.explorer->target;
   report::mark_advice(page.advice, *page.explorer);
+  page.explorer->target = target;
   page.explorer->worst.clear();
+  page.explorer->worst_hops = found.worst_tau;
   for (const analysis::PairValue& pair : found.worst) {
     page.explorer->worst.push_back({pair.source, pair.target});
   }

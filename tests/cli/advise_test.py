@@ -105,7 +105,10 @@ class Advise(unittest.TestCase):
             self.skipTest("nothing harms")
         # What is said of the loss without them is what evaluate says of the run on that graph.
         gone = {frozenset(edge["edge"]) for edge in found["harmful"]}
-        self.mpssm("train", "own", "--rewired", "less.json", "--out", "less", "--quiet", "--set", "train.epochs=2")
+        trained = program.run(["train", "own", "--rewired", "less.json", "--out", "less", "--quiet", "--set", "train.epochs=2"],
+                              self.folder)
+        self.assertEqual(trained.code, 0, trained.err)
+        self.assertIn("val values judge this run too kindly", trained.err)
         pins = json.loads((self.folder / "less" / "data.json").read_text())
         self.assertEqual(len(pins["edit"]["remove"]), len(gone))
         card = json.loads((self.folder / "less" / "card.json").read_text())
@@ -136,6 +139,9 @@ class Advise(unittest.TestCase):
         path = found["prediction"]
         self.assertAlmostEqual(sum(share["share"] for share in path["shares"]) + path["gap"],
                                path["value"] - path["baseline"], delta=1e-5)
+        result = program.run(["advise", "run", "--target", "n4", "--attribute", "--block", "9"], self.folder)
+        self.assertEqual((result.code, result.err.count("\n")), (1, 1), result.err)
+        self.assertIn("a block from 1 to 2, got 9", result.err)
         text = self.mpssm("advise", "run", "--target", "n4", "--attribute")
         self.assertIn("Shapley", text)
         self.assertIn("Integrated gradients", text)

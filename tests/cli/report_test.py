@@ -137,7 +137,7 @@ class Files(Folder):
     def test_every_page_has_advice(self):
         text = self.page().read_text()
         for words in ("edges that the loss of the validation part", "hops until 50 % of the limit", "with the edge",
-                      "Where predictions listen, by hops"):
+                      "Where predictions listen, by hops", "Shapley values", "Integrated gradients"):
             self.assertIn(words, text)
         found = json.loads(self.mpssm("advise", "board", "--edges", "5", "--json"))["edges"]
         self.assertIn(f"{found['harmful'][0]['loss_without']:.6g}", text)
@@ -239,8 +239,9 @@ class InABrowser(Folder):
         window = self.look()
         pairs = window.run("return explorer.data.worst")
         self.assertEqual(len(pairs), 8)
-        least = json.loads(self.mpssm("sensitivity", "board:12x12", "--worst", "1", "--tau", "6", "--json"))["worst"]["pairs"][0]
+        least = json.loads(self.mpssm("sensitivity", "board:12x12", "--worst", "1", "--tau", "11", "--json"))["worst"][0]
         self.assertEqual([int(least["source"]), int(least["target"])], pairs[0])
+        self.assertGreater(float(least["value"]), 0)  # 11 hops from corner to corner
         window.click("#ex-worst button:nth-of-type(2)")
         self.assertEqual(window.run("return [explorer.state.source, explorer.state.target]"), pairs[1])
         self.assertEqual(window.errors(), [])

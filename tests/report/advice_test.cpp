@@ -121,6 +121,9 @@ TEST(Advice, ComesToAnEdit) {
   EXPECT_EQ(edit.add, (std::vector<analysis::GraphEdit::Edge>{{0, 3}, {1, 4}}));
   EXPECT_EQ(edit.remove, (std::vector<analysis::GraphEdit::Edge>{{0, 1}}));
   EXPECT_EQ(edit.weight, 2.0);
+  EXPECT_TRUE(edit.saw_validation);
+  advice.edges.reset();
+  EXPECT_FALSE(analysis::advised_edit(advice, 2.0).saw_validation);
   EXPECT_TRUE(analysis::advised_edit({}, 1.0).empty());
 }
 

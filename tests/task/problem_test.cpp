@@ -92,6 +92,25 @@ TEST(NodeProblem, LossOfAConstantIsTheEntropyOfTheLabels) {
   EXPECT_EQ(metrics.at("roc_auc"), 0.5);
 }
 
+TEST(Problem, LossOfAPartIsThatOfItsEvaluation) {
+  const data::Dataset board = make_board_data();
+  const auto nodes = make_problem(board, train::problem_options(small_config()));
+  const data::Dataset traffic = make_series_data();
+  const auto series = make_problem(traffic, train::problem_options(small_config()));
+  for (const Problem* problem : {nodes.get(), series.get()}) {
+    auto model = constant_model(*problem, 0.25F);
+    for (const Part part : {Part::kVal, Part::kTest}) {
+      const double expected = problem->evaluate(model, part).at("loss");
+      EXPECT_NEAR(problem->loss_of_part(model, part).item<double>(), expected, 1e-5 * expected);
+    }
+  }
+  const data::Dataset many = make_graphs_data();
+  const auto graphs = make_problem(many, train::problem_options(small_config()));
+  auto model = constant_model(*graphs, 0.0F);
+  EXPECT_THAT([&] { graphs->loss_of_part(model, Part::kVal); },
+              ThrowsMessage<base::Error>(HasSubstr("expected one graph")));
+}
+
 TEST(NodeProblem, ClassWeightsGiveEachClassHalfOfTheLoss) {
   const data::Dataset dataset = make_board_data();
   train::Config config = small_config();
