@@ -274,7 +274,8 @@ TEST_F(Columns, NodeLinkJsonIsTheTablesThatItHolds) {
           R"("links": [{"source": 1, "target": 2, "weight": 2}, {"source": 2, "target": "c", "weight": 1}]})"));
   EXPECT_THAT(nodes(dataset).node_ids, ElementsAre("1", "2", "c", "d"));
   EXPECT_EQ(dataset.task, Task::kNodeBinary);
-  EXPECT_THAT(dataset.notes, Contains(HasSubstr("nodes: not used, since a table cannot hold them")));
+  EXPECT_THAT(dataset.notes,
+              Contains(HasSubstr("nodes: not used, since a table cannot hold them")));
 }
 
 TEST_F(Columns, CardTellsWhatWasUnderstood) {
