@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fmt/core.h>
 #include <malloc.h>
 #include <string>
@@ -107,6 +108,9 @@ extern "C" int mpssm_main(int argc, char** argv) {
     return code;
   } catch (const std::bad_alloc&) {
     mpssm::cli::say("mpssm: out of memory");
+  } catch (const std::filesystem::filesystem_error& error) {
+    mpssm::cli::say("mpssm: " + error.path1().string() +
+                    ": cannot be looked at: " + error.code().message());
   } catch (const std::exception& error) {
     const std::string line = first_line(error.what());
     // torch's own words for it name a line of its source.

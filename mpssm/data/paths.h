@@ -6,17 +6,26 @@
 #include <string>
 #include <system_error>
 
+#include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
 
 namespace mpssm::data {
 
+/// What there is of this name. Throws base::Error if the system failed to look: a file that it
+/// could not see for a moment must not pass for one that is absent.
+inline std::filesystem::file_type type_of(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_type type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::none && error == std::errc::io_error) {
+    throw base::Error(path.string(), "cannot be looked at: " + error.message());
+  }
+  return type;
+}
 inline bool is_file(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
+  return type_of(path) == std::filesystem::file_type::regular;
 }
 inline bool is_folder(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
+  return type_of(path) == std::filesystem::file_type::directory;
 }
 
 /// A table, maybe a compressed one.

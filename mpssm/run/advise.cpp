@@ -158,11 +158,12 @@ AdviceResult advice_for_page(const Experiment& experiment, const std::string& no
   const auto* model = dynamic_cast<const nn::ModelImpl*>(experiment.model.module.get());
   const graph::Gso gso = experiment.problem->sample(0).gso;
   if (model != nullptr && model->options().precision == engine::Precision::kFloat32) {
-    // The states of one block are kept, which training need not have done.
+    // The states of one block are kept, which training need not have done; a page should not take
+    // more memory than was announced.
     const std::int64_t kept =
-        4 * graph.num_nodes() * model->options().hidden_channels * (model->options().hops + 1) * 3;
+        4 * graph.num_nodes() * model->options().hidden_channels * (model->options().hops + 1) * 6;
     const bool is_series = model->options().mode == nn::Mode::kTemporal;
-    if (!is_series && kept < std::max<std::int64_t>(experiment.model.training_bytes, 64 << 20)) {
+    if (!is_series && kept < std::max<std::int64_t>(experiment.model.training_bytes, 16 << 20)) {
       constexpr std::int64_t kListed = 5;
       try {
         result.advice.edges =
@@ -240,6 +241,9 @@ std::string advice_page(const AdviceResult& result, std::int64_t tau) {
 Listening listening_of(const Experiment& experiment, std::int64_t count) {
   const data::Dataset& dataset = *experiment.dataset;
   if (std::holds_alternative<data::GraphsData>(dataset.content)) return {};
+  // Keeps what each block needs for its way back, for which there was no memory in training.
+  const auto* model = dynamic_cast<const nn::ModelImpl*>(experiment.model.module.get());
+  if (model != nullptr && model->options().recompute) return {};
   const task::Problem::Sample input = experiment.problem->sample(0);
   const std::vector<std::int64_t> targets =
       spread_over_test(dataset, experiment.config.data.split, input.gso.num_nodes(), count);

@@ -35,12 +35,12 @@ std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experim
   const fs::path& folder = run_folder.path();
   const std::string config_text = train::to_toml(experiment.config);
   const std::string pins_text = to_json(experiment.pins);
-  if (!resume && is_first) {
+  if (is_first && !resume) {
     io::write_file(pins_path(folder), pins_text + "\n");
     const data::DataCard card = data::make_card(*experiment.dataset, experiment.config.data.split);
     io::write_file(folder / "card.json", report::to_json(card, 1) + "\n");
     io::write_file(folder / "config.toml", config_text);
-  } else if (train::to_toml(read_run_config(folder)) != config_text) {
+  } else if (is_first && train::to_toml(read_run_config(folder)) != config_text) {
     // It is to last longer. The record of its former end goes last: until then that is what it is.
     io::write_file(folder / "config.toml", config_text);
     fs::remove(folder / "record.json");

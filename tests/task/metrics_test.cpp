@@ -307,8 +307,8 @@ TEST(MetricInfo, KnowsWhichWayIsBetter) {
   EXPECT_THAT([] { metric_info("auc"); },
               ThrowsMessage<std::invalid_argument>(
                   StrEq("metric_info: expected one of accuracy, balanced_accuracy, f1, macro_f1, "
-                        "r2, roc_auc, average_precision, mse, log10_mse, mae, rmse, mape, loss, "
-                        "got 'auc'")));
+                        "r2, roc_auc, average_precision, hits_20, hits_50, hits_100, mse, "
+                        "log10_mse, mae, rmse, mape, loss, got 'auc'")));
 }
 
 TEST(ClassScores, EqualTheirDefinitions) {
