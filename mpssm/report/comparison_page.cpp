@@ -4,7 +4,6 @@
 #include <cmath>
 #include <fmt/core.h>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "mpssm/report/chart.h"
@@ -66,17 +65,6 @@ double selected_metric(const RunPage& run, const std::string& part, const std::s
     return std::nan("");
   }
   return metrics->second.at(metric);
-}
-
-Mean mean_of(const std::vector<double>& values) {
-  Mean mean{.count = static_cast<std::int64_t>(values.size())};
-  const auto count = static_cast<double>(values.size());
-  mean.value = std::accumulate(values.begin(), values.end(), 0.0) / count;
-  if (values.size() < 2) return mean;
-  double squares = 0.0;
-  for (const double value : values) squares += (value - mean.value) * (value - mean.value);
-  mean.deviation = std::sqrt(squares / (count - 1.0));
-  return mean;
 }
 
 std::string interval_text(const Mean& mean) {

@@ -47,6 +47,16 @@ double squared_error(const Mean& mean) {
 
 }  // namespace
 
+Mean mean_of(std::span<const double> values) {
+  Mean mean{.count = std::ssize(values)};
+  const auto count = static_cast<double>(values.size());
+  for (const double value : values) mean.value += value;
+  mean.value /= count;
+  for (const double value : values) mean.deviation += (value - mean.value) * (value - mean.value);
+  mean.deviation = values.size() > 1 ? std::sqrt(mean.deviation / (count - 1.0)) : 0.0;
+  return mean;
+}
+
 double student_t_quantile(double p, double freedom) {
   if (!(p > 0.0 && p < 1.0)) throw std::invalid_argument("student_t_quantile: p is not in (0, 1)");
   if (!(freedom > 0.0)) throw std::invalid_argument("student_t_quantile: freedom is not positive");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace mpssm::report {
 
@@ -12,6 +13,9 @@ struct Mean {
   double deviation = 0.0;
   std::int64_t count = 0;
 };
+
+/// Of one value or more; the deviation of one is 0.
+Mean mean_of(std::span<const double> values);
 
 /// A difference with its 95 % interval.
 struct Difference {

@@ -87,17 +87,6 @@ std::string metrics_table(const std::string& part, const Metrics& metrics) {
 
 namespace {
 
-/// With the sample deviation, 0 of one value.
-Mean mean_of(std::span<const double> values) {
-  Mean mean{.count = std::ssize(values)};
-  const auto count = static_cast<double>(values.size());
-  for (const double value : values) mean.value += value;
-  mean.value /= count;
-  for (const double value : values) mean.deviation += (value - mean.value) * (value - mean.value);
-  mean.deviation = values.size() > 1 ? std::sqrt(mean.deviation / (count - 1.0)) : 0.0;
-  return mean;
-}
-
 Mean test_mean(std::span<const RunRecord> records) {
   std::vector<double> values;
   for (const RunRecord& record : records) {
