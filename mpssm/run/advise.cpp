@@ -158,12 +158,14 @@ AdviceResult advice_for_page(const Experiment& experiment, const std::string& no
   const auto* model = dynamic_cast<const nn::ModelImpl*>(experiment.model.module.get());
   const graph::Gso gso = experiment.problem->sample(0).gso;
   if (model != nullptr && model->options().precision == engine::Precision::kFloat32) {
-    // The states of one block are kept, which training need not have done; a page should not take
-    // more memory than was announced.
+    // The states of one block are kept, which training need not have done, beside what blocks keep
+    // that do not run again; a page should not take more memory than was announced.
     const std::int64_t kept =
         4 * graph.num_nodes() * model->options().hidden_channels * (model->options().hops + 1) * 6;
     const bool is_series = model->options().mode == nn::Mode::kTemporal;
-    if (!is_series && kept < std::max<std::int64_t>(experiment.model.training_bytes, 16 << 20)) {
+    const bool fits = !model->options().recompute &&
+                      kept < std::max<std::int64_t>(experiment.model.training_bytes, 16 << 20);
+    if (!is_series && fits) {
       constexpr std::int64_t kListed = 5;
       try {
         result.advice.edges =

@@ -22,7 +22,7 @@ std::int64_t link_outputs(bool directed) { return 2 * kWidth + (directed ? 2 : 1
 torch::Tensor marked_features(const data::NodeData& data) {
   const std::int64_t n = data.graph.num_nodes();
   // Where the degree is all there is, marks are what nodes are told apart by. Beside features they
-  // weigh together as much as one: heavier they were learned by heart, at a lower validation AUC.
+  // weigh together as much as one: heavier they were learned by heart on the made graphs tried.
   const bool has_features = data.columns.size() != 1 || data.columns[0].name != "degree";
   const float size = has_features ? 1.0F / std::sqrt(static_cast<float>(kMarks)) : 1.0F;
   torch::Tensor marks = torch::empty({n, kMarks});
