@@ -2,6 +2,7 @@
 #include "mpssm/ranks/session.h"
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <fcntl.h>
@@ -57,6 +58,7 @@ bool is_said_by_first(Communicator& ranks, const std::string& why) {
 }
 
 int run_rank(Communicator& ranks, const std::function<int(Communicator&)>& body) {
+  std::signal(SIGPIPE, SIG_IGN);  // a link that breaks while written to is an error to be named
   std::exception_ptr failure;
   {
     const Silence silence(!ranks.is_first());
