@@ -47,8 +47,9 @@ std::vector<Printed> printed_of(const toml::array& array, const std::string& whe
 
 /// Takes over what the table says; keys of the experiment are defaults for its rows.
 void apply_table(const toml::table& table, const std::string& where, Row& row) {
-  for (const auto& [key, node] : table) {
+  for (const auto& [key, value] : table) {
     const std::string_view name = key.str();
+    const toml::node& node = value;  // clang 14 cannot capture a structured binding
     const auto text = [&](std::string& to) { to = node.value<std::string>().value(); };
     const auto number = [&] { return node.value<double>().value(); };
     const auto paper = [&]() -> Printed& {

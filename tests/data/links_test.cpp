@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/core.h>
+
 #include "mpssm/data/data_card.h"
 #include "mpssm/graph/generators.h"
 
