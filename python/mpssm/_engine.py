@@ -57,12 +57,11 @@ recurrence_forward = _function("recurrence_forward", _TEXT, _TEXT)
 recurrence_backward = _function("recurrence_backward", _TEXT, _TEXT)
 norm_linear = _function("norm_linear", _TEXT)
 feed_forward = _function("feed_forward", _TEXT)
-matmul = _function("matmul", _I64, _I64, _I64, _I64, _I64, _POINTER, _POINTER, _POINTER, _POINTER)
-transposed_matmul = _function("transposed_matmul", _I64, _I64, _I64, _I64, _POINTER, _POINTER,
-                              _POINTER)
-column_sums = _function("column_sums", _I64, _I64, _I64, _POINTER, _POINTER)
+matmul = _function("matmul", *[_I64] * 6, *[_POINTER] * 4)
+transposed_matmul = _function("transposed_matmul", *[_I64] * 6, *[_POINTER] * 3)
+column_sums = _function("column_sums", *[_I64] * 4, _POINTER, _POINTER)
 layer_norm = _function("layer_norm", _I64, _I64, _I64, _F64, *[_POINTER] * 6)
-layer_norm_adjoint = _function("layer_norm_adjoint", _I64, _I64, _I64, *[_POINTER] * 8)
+layer_norm_adjoint = _function("layer_norm_adjoint", *[_I64] * 4, *[_POINTER] * 8)
 gelu = _function("gelu", _I64, _POINTER, _POINTER, _POINTER)
 dropout = _function("dropout", _I64, _I64, _POINTER, _F64, _POINTER, _POINTER)
 pool = _function("pool", _I64, _I64, _I64, _POINTER, _I64, _POINTER, _POINTER, _POINTER, _POINTER)
@@ -92,10 +91,10 @@ gso_free.restype = None
 #: An operator as a call reads it: GsoArguments in python/native/gso.h.
 pack_gso = struct.Struct("26q").pack
 #: RecurrenceArguments in python/native/recurrence.cpp.
-pack_recurrence = struct.Struct("19q").pack
+pack_recurrence = struct.Struct("21q").pack
 #: NormLinearArguments and FeedForwardArguments in python/native/feed_forward.cpp.
-pack_norm_linear = struct.Struct("14q").pack
-pack_feed_forward = struct.Struct("8q2d18q").pack
+pack_norm_linear = struct.Struct("17q").pack
+pack_feed_forward = struct.Struct("11q2d20q").pack
 
 
 def num_threads() -> int:

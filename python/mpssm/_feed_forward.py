@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Operators around a recurrence, each one pass over the rows: norm and product; norm, MLP with dropout
-and the residual sum. Kernels, shapes, gradients."""
+and the residual sum. Kernels, shapes, gradients.
+
+``precision`` is a number of mpssm.functional.PRECISIONS; ``first_row`` and ``all_rows`` are
+engine::RowPlace, the place of the rows in a larger whole, 0: they are all. In bfloat16 what is kept
+for the gradient is rounded, too.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,8 @@ from mpssm import _engine
 from mpssm._memory import empty
 from mpssm._operators import contiguous, define, pointer
 
-
 _Shape = Sequence[int]
+_BF16 = 1
 
 
 def _shape_of(argument: Optional[Tensor]) -> _Shape:
@@ -22,39 +27,57 @@ def _shape_of(argument: Optional[Tensor]) -> _Shape:
     return (0,) if argument is None else argument.shape
 
 
+def _is_double(x: Tensor) -> bool:
+    return x.dtype == torch.float64
+
+
 # ---- norm(x) W: x [..., in], W [in, out]; scale and shift [in], both or neither --------------------
+# The second result is x in bfloat16, if it is kept in that form.
 
 
-def _norm_linear_kernel(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor],
-                        w: Tensor) -> Tensor:
+def _norm_linear_results(x: Tensor, w: Tensor, precision: int, keeps: bool) -> Tuple[_Shape, _Shape]:
+    return (*x.shape[:-1], w.shape[1]), x.shape if keeps and precision == _BF16 else (0,)
+
+
+def _norm_linear_kernel(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w: Tensor,
+                        precision: int, all_rows: int, keeps: bool) -> Tuple[Tensor, Tensor]:
     x, w = x.contiguous(), w.contiguous()
     scale, shift = contiguous(scale), contiguous(shift)
     width, columns = w.shape
-    y = empty(x, (*x.shape[:-1], columns))
+    of_y, of_kept = _norm_linear_results(x, w, precision, keeps)
+    y, kept = empty(x, of_y), empty(x, of_kept, torch.bfloat16)
     _engine.norm_linear(_engine.pack_norm_linear(
-        x.dtype == torch.float64, x.numel() // width, width, columns, x.data_ptr(), pointer(scale),
-        pointer(shift), w.data_ptr(), y.data_ptr(), 0, 0, 0, 0, 0))
-    return y
+        _is_double(x), x.numel() // width, width, columns, precision, all_rows,
+        kept.data_ptr() if kept.numel() else 0, x.data_ptr(), pointer(scale), pointer(shift),
+        w.data_ptr(), y.data_ptr(), 0, 0, 0, 0, 0))
+    return y, kept
 
 
-def _norm_linear_fake(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor],
-                      w: Tensor) -> Tensor:
-    return x.new_empty((*x.shape[:-1], w.shape[1]))
+def _norm_linear_fake(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w: Tensor,
+                      precision: int, all_rows: int, keeps: bool) -> Tuple[Tensor, Tensor]:
+    of_y, of_kept = _norm_linear_results(x, w, precision, keeps)
+    return x.new_empty(of_y), x.new_empty(of_kept, dtype=torch.bfloat16)
 
 
 def _norm_linear_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(*inputs)
+    x, scale, shift, w, precision, all_rows, keeps = inputs
+    _, kept = output
+    ctx.mark_non_differentiable(kept)
+    ctx.save_for_backward(kept if precision == _BF16 else x, scale, shift, w)
+    ctx.setting, ctx.keeps = (precision, all_rows), keeps
 
 
-def _norm_linear_backward(ctx: Any, needs: Any, grad: Tensor) -> Any:
-    grads = norm_linear_backward(grad, *ctx.saved_tensors, needs[0])
+def _norm_linear_backward(ctx: Any, needs: Any, grad: Tensor, _: Any) -> Any:
+    if not ctx.keeps:
+        raise RuntimeError("mpssm_engine.norm_linear: a gradient is asked for of a call without `keeps`")
+    grads = norm_linear_backward(grad, *ctx.saved_tensors, *ctx.setting, needs[0])
     return tuple(g if needed else None for g, needed in zip(grads, needs))
 
 
-norm_linear = define("norm_linear(Tensor x, Tensor? scale, Tensor? shift, Tensor w) -> Tensor",
+norm_linear = define("norm_linear(Tensor x, Tensor? scale, Tensor? shift, Tensor w, int precision, "
+                     "int all_rows, bool keeps) -> (Tensor, Tensor)",
                      _norm_linear_kernel, _norm_linear_fake, _norm_linear_setup,
                      _norm_linear_backward, differentiable=(0, 1, 2, 3))
-
 
 
 def _norm_linear_shapes(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w: Tensor,
@@ -63,32 +86,39 @@ def _norm_linear_shapes(x: Tensor, scale: Optional[Tensor], shift: Optional[Tens
 
 
 def _norm_linear_backward_fake(grad: Tensor, x: Tensor, scale: Optional[Tensor],
-                               shift: Optional[Tensor], w: Tensor,
+                               shift: Optional[Tensor], w: Tensor, precision: int, all_rows: int,
                                wants_x: bool) -> Tuple[Tensor, ...]:
-    return tuple(x.new_empty(shape) for shape in _norm_linear_shapes(x, scale, shift, w, wants_x))
+    return tuple(w.new_empty(shape) for shape in _norm_linear_shapes(x, scale, shift, w, wants_x))
 
 
 def _norm_linear_backward_kernel(grad: Tensor, x: Tensor, scale: Optional[Tensor],
-                                 shift: Optional[Tensor], w: Tensor,
+                                 shift: Optional[Tensor], w: Tensor, precision: int, all_rows: int,
                                  wants_x: bool) -> Tuple[Tensor, ...]:
     grad, x, w = grad.contiguous(), x.contiguous(), w.contiguous()
     scale, shift = contiguous(scale), contiguous(shift)
-    grads = tuple(empty(x, shape) for shape in _norm_linear_shapes(x, scale, shift, w, wants_x))
+    grads = tuple(empty(w, shape) for shape in _norm_linear_shapes(x, scale, shift, w, wants_x))
     width, columns = w.shape
     _engine.norm_linear(_engine.pack_norm_linear(
-        x.dtype == torch.float64, x.numel() // width, width, columns, x.data_ptr(), pointer(scale),
-        pointer(shift), w.data_ptr(), 0, grad.data_ptr(), *[g.data_ptr() for g in grads]))
+        _is_double(w), x.numel() // width, width, columns, precision, all_rows, *_rounded_or_not(x),
+        pointer(scale), pointer(shift), w.data_ptr(), 0, grad.data_ptr(),
+        *[g.data_ptr() for g in grads]))
     return grads
 
 
+def _rounded_or_not(x: Tensor) -> Tuple[int, int]:
+    """Places of the kept x in bfloat16 and of x: one of them is there."""
+    return (x.data_ptr(), 0) if x.dtype == torch.bfloat16 else (0, x.data_ptr())
+
+
 norm_linear_backward = define(
-    "norm_linear_backward(Tensor grad, Tensor x, Tensor? scale, Tensor? shift, Tensor w, bool wants_x)"
-    " -> (Tensor, Tensor, Tensor, Tensor)", _norm_linear_backward_kernel, _norm_linear_backward_fake)
+    "norm_linear_backward(Tensor grad, Tensor x, Tensor? scale, Tensor? shift, Tensor w, "
+    "int precision, int all_rows, bool wants_x) -> (Tensor, Tensor, Tensor, Tensor)",
+    _norm_linear_backward_kernel, _norm_linear_backward_fake)
 
 
 # ---- residual + drop(f(norm(x) W1' + b1) W2' + b2), a dropout after f as well ----------------------
 # x [..., in], W1 [hidden, in], W2 [out, hidden]. A seed that is none: no dropout. The second result
-# are the numbers before f, which the backward pass reads.
+# are the numbers before f, which the backward pass reads; the third is x, if it is kept in bfloat16.
 
 
 def _sizes(x: Tensor, w1: Tensor, w2: Tensor) -> Tuple[int, int, int, int]:
@@ -96,45 +126,62 @@ def _sizes(x: Tensor, w1: Tensor, w2: Tensor) -> Tuple[int, int, int, int]:
     return x.numel() // width, width, hidden, w2.shape[0]
 
 
-def _feed_forward_results(x: Tensor, w1: Tensor, w2: Tensor, keeps: bool) -> Tuple[_Shape, _Shape]:
+def _feed_forward_results(x: Tensor, w1: Tensor, w2: Tensor, precision: int,
+                          keeps: bool) -> Tuple[_Shape, _Shape, torch.dtype, _Shape]:
+    """Shapes of the three, and the type of the second."""
     rows, _, hidden, out = _sizes(x, w1, w2)
-    return (*x.shape[:-1], out), (rows if keeps else 0, hidden)
+    in_bf16 = precision == _BF16
+    return ((*x.shape[:-1], out), (rows if keeps else 0, hidden),
+            torch.bfloat16 if in_bf16 else x.dtype, x.shape if keeps and in_bf16 else (0,))
 
 
 def _feed_forward_kernel(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w1: Tensor,
                          b1: Tensor, w2: Tensor, b2: Tensor, residual: Optional[Tensor],
                          seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
-                         drop_hidden: float, drop_out: float, activation: int,
-                         keeps: bool) -> Tuple[Tensor, Tensor]:
+                         drop_hidden: float, drop_out: float, activation: int, precision: int,
+                         first_row: int, all_rows: int,
+                         keeps: bool) -> Tuple[Tensor, Tensor, Tensor]:
     x, w1, b1, w2, b2 = (t.contiguous() for t in (x, w1, b1, w2, b2))
     scale, shift, residual = contiguous(scale), contiguous(shift), contiguous(residual)
-    y, kept = (empty(x, shape) for shape in _feed_forward_results(x, w1, w2, keeps))
+    of_y, of_kept, kept_type, of_kept_x = _feed_forward_results(x, w1, w2, precision, keeps)
+    y, kept = empty(x, of_y), empty(x, of_kept, kept_type)
+    kept_x = empty(x, of_kept_x, torch.bfloat16)
     _engine.feed_forward(_engine.pack_feed_forward(
-        x.dtype == torch.float64, *_sizes(x, w1, w2), activation, pointer(seed_hidden),
-        pointer(seed_out), drop_hidden, drop_out, x.data_ptr(), pointer(scale), pointer(shift),
-        w1.data_ptr(), b1.data_ptr(), w2.data_ptr(), b2.data_ptr(), pointer(residual),
-        kept.data_ptr(), y.data_ptr(), *[0] * 8))
-    return y, kept
+        _is_double(x), *_sizes(x, w1, w2), activation, precision, first_row, all_rows,
+        pointer(seed_hidden), pointer(seed_out), drop_hidden, drop_out, x.data_ptr(), pointer(scale),
+        pointer(shift), w1.data_ptr(), b1.data_ptr(), w2.data_ptr(), b2.data_ptr(),
+        pointer(residual), *_kept_numbers(kept, kept_x), y.data_ptr(), *[0] * 8))
+    return y, kept, kept_x
+
+
+def _kept_numbers(kept: Tensor, kept_x: Tensor) -> Tuple[int, int, int]:
+    """Places of x and of the numbers before f in bfloat16, and of the latter in floats."""
+    if kept.dtype != torch.bfloat16:
+        return 0, 0, kept.data_ptr()
+    return (kept_x.data_ptr(), kept.data_ptr(), 0) if kept.numel() else (0, 0, 0)
 
 
 def _feed_forward_fake(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w1: Tensor,
                        b1: Tensor, w2: Tensor, b2: Tensor, residual: Optional[Tensor],
                        seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
-                       drop_hidden: float, drop_out: float, activation: int,
-                       keeps: bool) -> Tuple[Tensor, Tensor]:
-    y, kept = (x.new_empty(shape) for shape in _feed_forward_results(x, w1, w2, keeps))
-    return y, kept
+                       drop_hidden: float, drop_out: float, activation: int, precision: int,
+                       first_row: int, all_rows: int,
+                       keeps: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    of_y, of_kept, kept_type, of_kept_x = _feed_forward_results(x, w1, w2, precision, keeps)
+    return (x.new_empty(of_y), x.new_empty(of_kept, dtype=kept_type),
+            x.new_empty(of_kept_x, dtype=torch.bfloat16))
 
 
 def _feed_forward_setup(ctx: Any, inputs: Any, output: Any) -> None:
     x, scale, shift, w1, _, w2, _, _, seed_hidden, seed_out = inputs[:10]
-    _, kept = output
-    ctx.mark_non_differentiable(kept)
-    ctx.save_for_backward(x, scale, shift, w1, w2, kept, seed_hidden, seed_out)
-    ctx.setting, ctx.keeps = inputs[10:13], inputs[13]
+    _, kept, kept_x = output
+    ctx.mark_non_differentiable(kept, kept_x)
+    ctx.save_for_backward(kept_x if inputs[13] == _BF16 else x, scale, shift, w1, w2, kept,
+                          seed_hidden, seed_out)
+    ctx.setting, ctx.keeps = inputs[10:16], inputs[16]
 
 
-def _feed_forward_backward(ctx: Any, needs: Any, grad: Tensor, _: Any) -> Any:
+def _feed_forward_backward(ctx: Any, needs: Any, grad: Tensor, *_: Any) -> Any:
     grads: Any = [None] * 7
     if any(needs[:7]):
         if not ctx.keeps:
@@ -147,9 +194,9 @@ def _feed_forward_backward(ctx: Any, needs: Any, grad: Tensor, _: Any) -> Any:
 feed_forward = define(
     "feed_forward(Tensor x, Tensor? scale, Tensor? shift, Tensor w1, Tensor b1, Tensor w2, Tensor b2, "
     "Tensor? residual, Tensor? seed_hidden, Tensor? seed_out, float drop_hidden, float drop_out, "
-    "int activation, bool keeps) -> (Tensor, Tensor)", _feed_forward_kernel, _feed_forward_fake,
-    _feed_forward_setup, _feed_forward_backward, differentiable=tuple(range(8)))
-
+    "int activation, int precision, int first_row, int all_rows, bool keeps) "
+    "-> (Tensor, Tensor, Tensor)", _feed_forward_kernel, _feed_forward_fake, _feed_forward_setup,
+    _feed_forward_backward, differentiable=tuple(range(8)))
 
 
 def _feed_forward_shapes(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w1: Tensor,
@@ -162,8 +209,9 @@ def _feed_forward_backward_fake(grad: Tensor, x: Tensor, scale: Optional[Tensor]
                                 shift: Optional[Tensor], w1: Tensor, w2: Tensor, kept: Tensor,
                                 seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
                                 drop_hidden: float, drop_out: float, activation: int,
+                                precision: int, first_row: int, all_rows: int,
                                 wants_x: bool) -> Tuple[Tensor, ...]:
-    return tuple(x.new_empty(shape)
+    return tuple(w1.new_empty(shape)
                  for shape in _feed_forward_shapes(x, scale, shift, w1, w2, wants_x))
 
 
@@ -171,21 +219,23 @@ def _feed_forward_backward_kernel(grad: Tensor, x: Tensor, scale: Optional[Tenso
                                   shift: Optional[Tensor], w1: Tensor, w2: Tensor, kept: Tensor,
                                   seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
                                   drop_hidden: float, drop_out: float, activation: int,
+                                  precision: int, first_row: int, all_rows: int,
                                   wants_x: bool) -> Tuple[Tensor, ...]:
     grad, x, w1, w2, kept = (t.contiguous() for t in (grad, x, w1, w2, kept))
     scale, shift = contiguous(scale), contiguous(shift)
-    grads = tuple(empty(x, shape)
+    grads = tuple(empty(w1, shape)
                   for shape in _feed_forward_shapes(x, scale, shift, w1, w2, wants_x))
     _engine.feed_forward(_engine.pack_feed_forward(
-        x.dtype == torch.float64, *_sizes(x, w1, w2), activation, pointer(seed_hidden),
-        pointer(seed_out), drop_hidden, drop_out, x.data_ptr(), pointer(scale), pointer(shift),
-        w1.data_ptr(), 0, w2.data_ptr(), 0, 0, kept.data_ptr(), 0, grad.data_ptr(),
-        *[g.data_ptr() for g in grads]))
+        _is_double(w1), *_sizes(x, w1, w2), activation, precision, first_row, all_rows,
+        pointer(seed_hidden), pointer(seed_out), drop_hidden, drop_out, _rounded_or_not(x)[1],
+        pointer(scale), pointer(shift), w1.data_ptr(), 0, w2.data_ptr(), 0, 0,
+        *_kept_numbers(kept, x), 0, grad.data_ptr(), *[g.data_ptr() for g in grads]))
     return grads
 
 
 feed_forward_backward = define(
     "feed_forward_backward(Tensor grad, Tensor x, Tensor? scale, Tensor? shift, Tensor w1, Tensor w2, "
     "Tensor kept, Tensor? seed_hidden, Tensor? seed_out, float drop_hidden, float drop_out, "
-    "int activation, bool wants_x) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    "int activation, int precision, int first_row, int all_rows, bool wants_x) -> "
+    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     _feed_forward_backward_kernel, _feed_forward_backward_fake)

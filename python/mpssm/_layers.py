@@ -24,72 +24,80 @@ def _like(x: Tensor) -> Tensor:
 # ---- linear: x W + bias; W is w [in, out], or with `transposed` the transpose of w [out, in] ---
 
 
-def _product(x: Tensor, w: Tensor, bias: Optional[Tensor], transposed: bool) -> Tensor:
+def _product(x: Tensor, w: Tensor, bias: Optional[Tensor], transposed: bool,
+             precision: int) -> Tensor:
     inner, columns = x.shape[-1], w.shape[0 if transposed else 1]
     y = empty(x, (*x.shape[:-1], columns))
     if y.numel():
-        _engine.matmul(_is_double(x), x.numel() // inner, inner, columns, transposed, x.data_ptr(),
-                       w.data_ptr(), None if bias is None else bias.data_ptr(), y.data_ptr())
+        _engine.matmul(_is_double(x), x.numel() // inner, inner, columns, transposed, precision,
+                       x.data_ptr(), w.data_ptr(), None if bias is None else bias.data_ptr(),
+                       y.data_ptr())
     return y
 
 
-def _linear_kernel(x: Tensor, w: Tensor, bias: Optional[Tensor], transposed: bool) -> Tensor:
+def _linear_kernel(x: Tensor, w: Tensor, bias: Optional[Tensor], transposed: bool, precision: int,
+                   all_rows: int) -> Tensor:
     return _product(x.contiguous(), w.contiguous(), None if bias is None else bias.contiguous(),
-                    transposed)
+                    transposed, precision)
 
 
-def _linear_fake(x: Tensor, w: Tensor, bias: Optional[Tensor], transposed: bool) -> Tensor:
+def _linear_fake(x: Tensor, w: Tensor, bias: Optional[Tensor], transposed: bool, precision: int,
+                 all_rows: int) -> Tensor:
     return x.new_empty((*x.shape[:-1], w.shape[0 if transposed else 1]))
 
 
 def _linear_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.save_for_backward(inputs[0], inputs[1])
-    ctx.transposed = inputs[3]
+    ctx.how = inputs[3:]
 
 
 def _linear_backward(ctx: Any, needs: Any, grad: Tensor) -> Any:
     x, w = ctx.saved_tensors
-    grads = linear_backward(grad, x, w, ctx.transposed, *needs)
+    grads = linear_backward(grad, x, w, *ctx.how, *needs)
     return tuple(g if needed else None for g, needed in zip(grads, needs))
 
 
-linear = define("linear(Tensor x, Tensor w, Tensor? bias, bool transposed) -> Tensor",
-                _linear_kernel, _linear_fake, _linear_setup, _linear_backward,
-                differentiable=(0, 1, 2))
+linear = define("linear(Tensor x, Tensor w, Tensor? bias, bool transposed, int precision, "
+                "int all_rows) -> Tensor", _linear_kernel, _linear_fake, _linear_setup,
+                _linear_backward, differentiable=(0, 1, 2))
 
 
-def _linear_backward_kernel(grad: Tensor, x: Tensor, w: Tensor, transposed: bool, wants_x: bool,
-                            wants_w: bool, wants_bias: bool) -> Tuple[Tensor, Tensor, Tensor]:
+def _linear_backward_kernel(grad: Tensor, x: Tensor, w: Tensor, transposed: bool, precision: int,
+                            all_rows: int, wants_x: bool, wants_w: bool,
+                            wants_bias: bool) -> Tuple[Tensor, Tensor, Tensor]:
     grad, x, w = grad.contiguous(), x.contiguous(), w.contiguous()
-    grad_x = _product(grad, w, None, not transposed) if wants_x else grad.new_empty(0)
+    grad_x = _product(grad, w, None, not transposed, precision) if wants_x else grad.new_empty(0)
     grad_w = empty(w, w.shape if wants_w else (0,))
     grad_bias = grad.new_empty(grad.shape[-1] if wants_bias else 0)
     double, rows = _is_double(x), x.numel() // x.shape[-1]
     if wants_w:
         left, right = (grad, x) if transposed else (x, grad)
-        _engine.transposed_matmul(double, rows, left.shape[-1], right.shape[-1], left.data_ptr(),
-                                  right.data_ptr(), grad_w.data_ptr())
+        _engine.transposed_matmul(double, rows, left.shape[-1], right.shape[-1], precision, all_rows,
+                                  left.data_ptr(), right.data_ptr(), grad_w.data_ptr())
     if wants_bias:
-        _engine.column_sums(double, rows, grad.shape[-1], grad.data_ptr(), grad_bias.data_ptr())
+        _engine.column_sums(double, rows, grad.shape[-1], all_rows, grad.data_ptr(),
+                            grad_bias.data_ptr())
     return grad_x, grad_w, grad_bias
 
 
-def _linear_backward_fake(grad: Tensor, x: Tensor, w: Tensor, transposed: bool, wants_x: bool,
-                          wants_w: bool, wants_bias: bool) -> Tuple[Tensor, Tensor, Tensor]:
+def _linear_backward_fake(grad: Tensor, x: Tensor, w: Tensor, transposed: bool, precision: int,
+                          all_rows: int, wants_x: bool, wants_w: bool,
+                          wants_bias: bool) -> Tuple[Tensor, Tensor, Tensor]:
     return (x.new_empty(x.shape if wants_x else 0), x.new_empty(w.shape if wants_w else 0),
             x.new_empty(grad.shape[-1] if wants_bias else 0))
 
 
 linear_backward = define(
-    "linear_backward(Tensor grad, Tensor x, Tensor w, bool transposed, bool wants_x, bool wants_w, "
-    "bool wants_bias) -> (Tensor, Tensor, Tensor)", _linear_backward_kernel, _linear_backward_fake)
+    "linear_backward(Tensor grad, Tensor x, Tensor w, bool transposed, int precision, int all_rows, "
+    "bool wants_x, bool wants_w, bool wants_bias) -> (Tensor, Tensor, Tensor)",
+    _linear_backward_kernel, _linear_backward_fake)
 
 
 # ---- layer norm -----------------------------------------------------------------------------
 
 
-def _layer_norm_kernel(x: Tensor, scale: Tensor, shift: Tensor,
-                       epsilon: float) -> Tuple[Tensor, Tensor, Tensor]:
+def _layer_norm_kernel(x: Tensor, scale: Tensor, shift: Tensor, epsilon: float,
+                       all_rows: int) -> Tuple[Tensor, Tensor, Tensor]:
     x, scale, shift = x.contiguous(), scale.contiguous(), shift.contiguous()
     width = x.shape[-1]
     rows = x.numel() // width
@@ -99,8 +107,8 @@ def _layer_norm_kernel(x: Tensor, scale: Tensor, shift: Tensor,
     return y, mean, inverse
 
 
-def _layer_norm_fake(x: Tensor, scale: Tensor, shift: Tensor,
-                     epsilon: float) -> Tuple[Tensor, Tensor, Tensor]:
+def _layer_norm_fake(x: Tensor, scale: Tensor, shift: Tensor, epsilon: float,
+                     all_rows: int) -> Tuple[Tensor, Tensor, Tensor]:
     rows = x.numel() // x.shape[-1]
     return _like(x), x.new_empty(rows), x.new_empty(rows)
 
@@ -109,24 +117,26 @@ def _layer_norm_setup(ctx: Any, inputs: Any, output: Any) -> None:
     _, mean, inverse = output
     ctx.mark_non_differentiable(mean, inverse)
     ctx.save_for_backward(inputs[0], inputs[1], mean, inverse)
+    ctx.all_rows = inputs[4]
 
 
 def _layer_norm_backward(ctx: Any, needs: Any, grad: Tensor, *_: Any) -> Any:
-    return layer_norm_backward(grad, *ctx.saved_tensors)
+    return layer_norm_backward(grad, *ctx.saved_tensors, ctx.all_rows)
 
 
 layer_norm = define(
-    "layer_norm(Tensor x, Tensor scale, Tensor shift, float epsilon) -> (Tensor, Tensor, Tensor)",
+    "layer_norm(Tensor x, Tensor scale, Tensor shift, float epsilon, int all_rows) -> "
+    "(Tensor, Tensor, Tensor)",
     _layer_norm_kernel, _layer_norm_fake, _layer_norm_setup, _layer_norm_backward,
     differentiable=(0, 1, 2))
 
 
 def _layer_norm_backward_kernel(grad: Tensor, x: Tensor, scale: Tensor, mean: Tensor,
-                                inverse: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+                                inverse: Tensor, all_rows: int) -> Tuple[Tensor, Tensor, Tensor]:
     grad, x, scale = grad.contiguous(), x.contiguous(), scale.contiguous()
     width = x.shape[-1]
     grad_x, grad_scale, grad_shift = empty(x, x.shape), x.new_empty(width), x.new_empty(width)
-    _engine.layer_norm_adjoint(_is_double(x), x.numel() // width, width, x.data_ptr(),
+    _engine.layer_norm_adjoint(_is_double(x), x.numel() // width, width, all_rows, x.data_ptr(),
                                scale.data_ptr(), mean.data_ptr(), inverse.data_ptr(),
                                grad.data_ptr(), grad_x.data_ptr(), grad_scale.data_ptr(),
                                grad_shift.data_ptr())
@@ -134,13 +144,13 @@ def _layer_norm_backward_kernel(grad: Tensor, x: Tensor, scale: Tensor, mean: Te
 
 
 def _layer_norm_backward_fake(grad: Tensor, x: Tensor, scale: Tensor, mean: Tensor,
-                              inverse: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+                              inverse: Tensor, all_rows: int) -> Tuple[Tensor, Tensor, Tensor]:
     return _like(x), x.new_empty(x.shape[-1]), x.new_empty(x.shape[-1])
 
 
 layer_norm_backward = define(
-    "layer_norm_backward(Tensor grad, Tensor x, Tensor scale, Tensor mean, Tensor inverse) -> "
-    "(Tensor, Tensor, Tensor)", _layer_norm_backward_kernel, _layer_norm_backward_fake)
+    "layer_norm_backward(Tensor grad, Tensor x, Tensor scale, Tensor mean, Tensor inverse, "
+    "int all_rows) -> (Tensor, Tensor, Tensor)", _layer_norm_backward_kernel, _layer_norm_backward_fake)
 
 
 # ---- gelu, float32 --------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import ctypes
 import functools
 import math
 import struct
-from typing import Callable, Sequence, Tuple
+from typing import Callable, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -20,7 +20,7 @@ from torch import Tensor
 from mpssm import _engine
 
 _LEAST_BYTES = 1 << 18
-_BYTES = {torch.float32: 4, torch.float64: 8}
+_BYTES = {torch.float32: 4, torch.float64: 8, torch.bfloat16: 2}
 _CAPSULE_NAME = b"dltensor"  # must outlive the capsules
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
@@ -33,11 +33,12 @@ def _pack_shape(axes: int) -> Callable[..., bytes]:
     return struct.Struct(f"{axes}q").pack
 
 
-def empty(like: Tensor, shape: Sequence[int]) -> Tensor:
-    """Of the type of ``like``, float32 or float64 on the CPU, contiguous, with any numbers in it."""
-    element = _BYTES[like.dtype]
+def empty(like: Tensor, shape: Sequence[int], dtype: Optional[torch.dtype] = None) -> Tensor:
+    """On the CPU, float32, float64 or bfloat16 (default: of the type of ``like``), contiguous, with any
+    numbers in it."""
+    element = _BYTES[dtype or like.dtype]
     if math.prod(shape) * element < _LEAST_BYTES:
-        return like.new_empty(shape)
+        return like.new_empty(shape, dtype=dtype)
     memory = _engine.kept_tensor(element, len(shape), _pack_shape(len(shape))(*shape))
     if not memory:
         raise MemoryError(f"mpssm: no memory for a tensor of shape {list(shape)}")

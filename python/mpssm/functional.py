@@ -18,6 +18,12 @@ from mpssm.gso import Gso
 
 PLANS = ("auto", "stepwise", "doubling", "diagonal", "spectral", "reference")
 POOLINGS = ("sum", "mean", "max", "sum_max_mean")
+#: In which numbers the engine multiplies, in the order of their numbers there. Tensors are float32
+#: either way; "bf16" rounds the factors of dense products and the states between hops.
+PRECISIONS = ("float32", "bf16")
+#: Rows that are rows ``first`` and on of ``all`` rows of a whole, which others compute piece by piece;
+#: (0, 0): they are all there are. Sums over rows and what is dropped go by the place in the whole.
+Place = Tuple[int, int]
 _ENGINE_TYPES = (torch.float32, torch.float64)
 _REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64,
          torch.complex32: torch.float16}
@@ -40,6 +46,16 @@ def _in_autocast(*tensors: Optional[Tensor]) -> Tuple[Optional[Tensor], ...]:
         return tensors
     return tuple(t if t is None or t.dtype in _ENGINE_TYPES or t.is_complex() else t.float()
                  for t in tensors)
+
+
+def _number_of_precision(name: str, precision: str, x: Tensor) -> int:
+    if precision == "float32":
+        return 0
+    if precision not in PRECISIONS:
+        raise ValueError(f"{name}: expected precision {', '.join(PRECISIONS)}, got {precision!r}")
+    if x.dtype != torch.float32:
+        raise TypeError(f"{name}: expected float32 with precision {precision}, got {x.dtype}")
+    return PRECISIONS.index(precision)
 
 
 def _check_gso(name: str, gso: Gso, x: Tensor) -> None:
@@ -126,7 +142,8 @@ def _check_like_u(name: str, tensor: Tensor, u: Tensor) -> None:
 
 def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
                steps: Optional[int] = None, initial: Optional[Tensor] = None,
-               outputs: str = "last", plan: str = "auto") -> Tensor:
+               outputs: str = "last", plan: str = "auto", precision: str = "float32",
+               all_channels: int = 0) -> Tensor:
     """X(t+1) = A X(t) W + U(t+1) B, from X(0) = ``initial`` or 0.
 
     Args:
@@ -140,16 +157,25 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
         plan: "auto" picks the cheapest of "stepwise", "doubling" (dense w, steps, last), "diagonal"
             (diagonal w) and, for a ``gso.with_basis()``, "spectral" (diagonal w); they give the same
             numbers. "reference" is plain torch.
+        precision: "bf16" rounds the factors of dense products, and with steps and outputs "last" the
+            states between hops, to bfloat16: float32 in and out, to about 3 digits, in less time and
+            memory. Not with plan "reference"; where the engine has no kernels it is float32.
+        all_channels: with a diagonal w, how many channels the whole has that these are some of; 0:
+            they are all. Plan and bits are then those of the whole.
 
     Differentiable once in u, w, b and initial ("reference": any number of times).
     """
     u, w, b, initial = _in_autocast(u, w, b, initial)  # type: ignore[assignment]
     channels = _check_recurrence(gso, u, w, b, steps, initial, outputs, plan)
+    rounds = _number_of_precision("recurrence", precision, u)
+    if rounds and plan == "reference":
+        raise ValueError("recurrence: plan reference computes in the type of its tensors, got precision "
+                         f"{precision}")
     if plan == "reference" or not _has_kernel(u) or channels == 0:
         return portable.recurrence(gso, u, w, b, steps=steps, initial=initial, outputs=outputs,
                                    plan="reference" if _in_function_transform() else plan)
     if b is not None:
-        u = _layers.linear(u, b, None, False)
+        u = _layers.linear(u, b, None, False, rounds, 0)
     diagonal = w.is_complex()
     basis = gso.basis_arrays(u.dtype) if diagonal else ()
     if plan == "spectral" and diagonal and not basis:
@@ -163,10 +189,12 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
                   | _recurrence.WANT_INITIAL * (initial is not None and initial.requires_grad))
     return _recurrence.recurrence(*gso.arrays(u.dtype), gso.order_arrays(u.dtype), basis, u, w, initial,
                                   u.shape[-3] if steps is None else steps, steps is None, diagonal,
-                                  outputs == "all", _recurrence.of_this_build(plan), wanted)[0]
+                                  outputs == "all", _recurrence.of_this_build(plan), wanted, rounds,
+                                  all_channels)[0]
 
 
-def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
+def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, *, precision: str = "float32",
+           place: Place = (0, 0)) -> Tensor:
     """x weight' + bias, as torch.nn.functional.linear; the same bits for any number of threads."""
     x, weight, bias = _in_autocast(x, weight, bias)  # type: ignore[assignment]
     if weight.dim() != 2 or x.dim() < 1 or x.shape[-1] != weight.shape[1] or (
@@ -174,12 +202,14 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
         raise ValueError(f"linear: expected x of shape [..., in], weight [out, in] and bias [out], got "
                          f"{list(x.shape)}, {list(weight.shape)} and "
                          f"{'none' if bias is None else list(bias.shape)}")
+    rounds = _number_of_precision("linear", precision, x)
     if not _has_kernel(x) or weight.dtype != x.dtype or weight.device != x.device:
         return functional.linear(x, weight, bias)
-    return _layers.linear(x, weight, bias, True)
+    return _layers.linear(x, weight, bias, True, rounds, place[1])
 
 
-def layer_norm(x: Tensor, scale: Tensor, shift: Tensor, epsilon: float = 1e-5) -> Tensor:
+def layer_norm(x: Tensor, scale: Tensor, shift: Tensor, epsilon: float = 1e-5, *,
+               place: Place = (0, 0)) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * scale + shift over the last axis of x [..., C]."""
     x, scale, shift = _in_autocast(x, scale, shift)  # type: ignore[assignment]
     if x.dim() < 1 or tuple(scale.shape) != (x.shape[-1],) or scale.shape != shift.shape:
@@ -187,7 +217,7 @@ def layer_norm(x: Tensor, scale: Tensor, shift: Tensor, epsilon: float = 1e-5) -
                          f"{list(x.shape)}, {list(scale.shape)} and {list(shift.shape)}")
     if not _has_kernel(x) or scale.dtype != x.dtype or scale.device != x.device:
         return functional.layer_norm(x, (x.shape[-1],), scale, shift, epsilon)
-    return _layers.layer_norm(x, scale, shift, epsilon)[0]
+    return _layers.layer_norm(x, scale, shift, epsilon, place[1])[0]
 
 
 def gelu(x: Tensor) -> Tensor:
@@ -241,17 +271,26 @@ def _norm(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor]) -> Tensor
     return x if scale is None or shift is None else layer_norm(x, scale, shift)
 
 
-def norm_linear(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w: Tensor) -> Tensor:
+def _keeps(*tensors: Optional[Tensor]) -> bool:
+    """Whether a gradient will be asked for."""
+    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+
+
+def norm_linear(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w: Tensor, *,
+                precision: str = "float32", place: Place = (0, 0)) -> Tensor:
     """layer_norm(x, scale, shift) w for x [..., in], w [in, out], in one pass; without scale and
-    shift x w. The norm is made again for the gradient: x alone is kept."""
+    shift x w. The norm is made again for the gradient: x alone is kept. ``precision`` as in
+    :func:`recurrence`; then x is kept in bfloat16."""
     x, scale, shift, w = _in_autocast(x, scale, shift, w)  # type: ignore[assignment]
     if x.dim() < 1 or w.dim() != 2 or x.shape[-1] != w.shape[0]:
         raise ValueError("norm_linear: expected x of shape [..., in] and w of shape [in, out], got "
                          f"{_shape(x)} and {_shape(w)}")
     _check_norm("norm_linear", x, scale, shift)
+    rounds = _number_of_precision("norm_linear", precision, x)
     if not _engine_takes(x, scale, shift, w):
         return _norm(x, scale, shift) @ w
-    return _feed_forward.norm_linear(x, scale, shift, w)
+    return _feed_forward.norm_linear(x, scale, shift, w, rounds, place[1],
+                                     _keeps(x, scale, shift, w))[0]
 
 
 def _seed(x: Tensor, probability: float) -> Optional[Tensor]:
@@ -261,10 +300,20 @@ def _seed(x: Tensor, probability: float) -> Optional[Tensor]:
     return torch.randint(2**62, (1,), dtype=torch.int64, device=x.device)
 
 
+#: Of the two dropouts of :func:`feed_forward`; none where nothing is dropped.
+Seeds = Tuple[Optional[Tensor], Optional[Tensor]]
+
+
+def draw_seeds(x: Tensor, drop_hidden: float, drop_out: float) -> Seeds:
+    """What :func:`feed_forward` draws from torch's generator."""
+    return _seed(x, drop_hidden), _seed(x, drop_out)
+
+
 def feed_forward(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, *,
                  scale: Optional[Tensor] = None, shift: Optional[Tensor] = None,
                  activation: str = "gelu", drop_hidden: float = 0.0, drop_out: float = 0.0,
-                 residual: Optional[Tensor] = None) -> Tensor:
+                 residual: Optional[Tensor] = None, precision: str = "float32",
+                 place: Place = (0, 0), seeds: Optional[Seeds] = None) -> Tensor:
     """residual + drop(f(norm(x) w1' + b1) w2' + b2) in one pass over the rows of x [..., in].
 
     Args:
@@ -273,6 +322,8 @@ def feed_forward(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, *,
         drop_hidden, drop_out: probability of a dropout after f and of one on the result; each takes
             one number of torch's generator, the inner one first, as :func:`dropout` does.
         residual: [..., out], added to the result.
+        precision: of the products and of what is kept, as in :func:`recurrence`.
+        seeds: these instead of numbers of the generator, by :func:`draw_seeds`; for rows of one whole.
 
     Keeps x and the numbers before f for the gradient.
     """
@@ -294,15 +345,16 @@ def feed_forward(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, *,
     for probability in (drop_hidden, drop_out):
         if not 0.0 <= probability < 1.0:
             raise ValueError(f"feed_forward: expected probabilities in [0, 1), got {probability}")
+    rounds = _number_of_precision("feed_forward", precision, x)
     if not _engine_takes(x, scale, shift, w1, b1, w2, b2, residual):
         hidden = ACTIVATIONS[activation](linear(_norm(x, scale, shift), w1, b1))
         y = dropout(linear(dropout(hidden, drop_hidden), w2, b2), drop_out)
         return y if residual is None else residual + y
-    keeps = torch.is_grad_enabled() and any(
-        t is not None and t.requires_grad for t in (x, scale, shift, w1, b1, w2, b2))
-    return _feed_forward.feed_forward(x, scale, shift, w1, b1, w2, b2, residual,
-                                      _seed(x, drop_hidden), _seed(x, drop_out), drop_hidden,
-                                      drop_out, _NUMBER_OF_ACTIVATION[activation], keeps)[0]
+    keeps = _keeps(x, scale, shift, w1, b1, w2, b2)
+    seed_hidden, seed_out = seeds or draw_seeds(x, drop_hidden, drop_out)
+    return _feed_forward.feed_forward(x, scale, shift, w1, b1, w2, b2, residual, seed_hidden,
+                                      seed_out, drop_hidden, drop_out,
+                                      _NUMBER_OF_ACTIVATION[activation], rounds, *place, keeps)[0]
 
 
 def pool(gso: Gso, x: Tensor, pooling: str = "mean") -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from mpssm import functional
-from mpssm.functional import ACTIVATIONS
+from mpssm.functional import ACTIVATIONS, PRECISIONS, Place, Seeds
 from mpssm.gso import Gso
 
 Graph = Union[Gso, Tensor]
@@ -44,8 +44,8 @@ def _gso_of(graph: Graph, edge_weight: Optional[Tensor], num_nodes: int, kind: s
 class Linear(nn.Linear):
     """torch.nn.Linear on the engine."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional.linear(input, self.weight, self.bias)
+    def forward(self, input: Tensor, place: Place = (0, 0)) -> Tensor:
+        return functional.linear(input, self.weight, self.bias, place=place)
 
 
 class Norm(nn.Module):
@@ -64,9 +64,9 @@ class Norm(nn.Module):
         """Scale and shift of a layer norm, for operators that have one inside; else none."""
         return (self.scale, self.shift) if self.kind == "layer" else (None, None)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, place: Place = (0, 0)) -> Tensor:
         if self.kind == "layer":
-            return functional.layer_norm(x, self.scale, self.shift)
+            return functional.layer_norm(x, self.scale, self.shift, place=place)
         if self.kind == "batch":
             return self.batch(x.reshape(-1, x.shape[-1])).view(x.shape)
         return x
@@ -133,18 +133,21 @@ class MPSSMBlock(nn.Module):
 
     Static (``temporal=False``): u [..., N, in] -> [..., N, out] from the state after ``hops`` hops.
     Temporal: u [..., T, N, in] -> [..., T, N, out], or [..., N, out] with ``outputs="last"``.
+    ``precision`` is that of the products and states, as in :func:`mpssm.recurrence`.
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, state_channels: Optional[int] = None,
                  hidden_channels: Optional[int] = None, hops: int = 4, state: str = "stable",
                  min_modulus: float = 0.7, max_modulus: float = 0.999, activation: str = "gelu",
-                 state_norm: str = "layer", dropout: float = 0.0, plan: str = "auto"):
+                 state_norm: str = "layer", dropout: float = 0.0, plan: str = "auto",
+                 precision: str = "float32"):
         super().__init__()
         channels = state_channels or out_channels
         hidden = hidden_channels or channels
         if hops < 0:
             raise ValueError(f"MPSSMBlock: expected hops >= 0, got {hops}")
         self.hops, self.dropout, self.plan = hops, dropout, plan
+        self.precision = _one_of("precision", precision, PRECISIONS)
         self.activation = _one_of("activation", activation, tuple(ACTIVATIONS))
         self.w_in = _input_matrix(in_channels, channels)
         self.w_state = StateMatrix(channels, state, min_modulus=min_modulus, max_modulus=max_modulus)
@@ -159,9 +162,30 @@ class MPSSMBlock(nn.Module):
     def _recurrence(self, u: Tensor, w_in: Optional[Tensor], gso: Gso, temporal: bool,
                     outputs: str) -> Tensor:
         return functional.recurrence(gso, u, self.w_state(), w_in, outputs=outputs, plan=self.plan,
-                                     steps=None if temporal else self.hops + 1)
+                                     steps=None if temporal else self.hops + 1,
+                                     precision=self.precision)
 
-    def decode(self, x: Tensor, *, residual: Optional[Tensor] = None, dropout: float = 0.0) -> Tensor:
+    def enter(self, u: Tensor, norm: Norm, place: Place = (0, 0)) -> Tensor:
+        """norm(u) B: what goes into the recurrence."""
+        scale, shift = norm.layer_weights()
+        return functional.norm_linear(u if scale is not None else norm(u), scale, shift, self.w_in,
+                                      precision=self.precision, place=place)
+
+    def recur_pairs(self, c: Tensor, gso: Gso, begin: int, end: int) -> Tensor:
+        """X of the pairs of channels from ``begin`` to ``end`` by itself, from their share c of
+        :meth:`enter`: with a diagonal W channels never meet."""
+        return functional.recurrence(gso, c, self.w_state()[begin:end], steps=self.hops + 1,
+                                     plan=self.plan, precision=self.precision,
+                                     all_channels=self.w_state.channels)
+
+    def draw_seeds(self, x: Tensor, dropout: float) -> Seeds:
+        """What :meth:`decode` draws for its dropouts in training."""
+        if not self.training:
+            return None, None
+        return functional.draw_seeds(x, self.dropout, dropout)
+
+    def decode(self, x: Tensor, *, residual: Optional[Tensor] = None, dropout: float = 0.0,
+               place: Place = (0, 0), seeds: Optional[Seeds] = None) -> Tensor:
         """The MLP with its norm, at every node by itself; in training ``dropout`` on the result."""
         scale, shift = self.state_norm.layer_weights()
         state = x if scale is not None else self.state_norm(x)
@@ -169,7 +193,8 @@ class MPSSMBlock(nn.Module):
             state, self.mlp_in.weight, self.mlp_in.bias, self.mlp_out.weight, self.mlp_out.bias,
             scale=scale, shift=shift, activation=self.activation,
             drop_hidden=self.dropout if self.training else 0.0,
-            drop_out=dropout if self.training else 0.0, residual=residual)
+            drop_out=dropout if self.training else 0.0, residual=residual,
+            precision=self.precision, place=place, seeds=seeds)
 
     def forward(self, u: Tensor, gso: Gso, *, temporal: bool = False, outputs: str = "last",
                 norm: Optional[Norm] = None, dropout: float = 0.0,
@@ -180,9 +205,7 @@ class MPSSMBlock(nn.Module):
         if norm is None:
             x = self.recur(u, gso, temporal=temporal, outputs=outputs)
         else:
-            scale, shift = norm.layer_weights()
-            c = functional.norm_linear(u if scale is not None else norm(u), scale, shift, self.w_in)
-            x = self._recurrence(c, None, gso, temporal, outputs)
+            x = self._recurrence(self.enter(u, norm), None, gso, temporal, outputs)
         last = u.select(-3, -1) if temporal and outputs == "last" else u
         return self.decode(x, residual=last if residual else None, dropout=dropout)
 
@@ -202,7 +225,7 @@ class MPSSM(nn.Module):
                  dropout: float = 0.0, readout: str = "node", pooling: str = "mean",
                  readout_layers: int = 1, readout_activation: str = "gelu",
                  num_embedded_nodes: int = 0, skip_steps: int = 0, kind: str = "sym_normalized",
-                 plan: str = "auto"):
+                 plan: str = "auto", precision: str = "float32"):
         super().__init__()
         self.readout = _one_of("readout", readout, ("node", "graph", "forecast"))
         if readout == "graph" and temporal or readout == "forecast" and not temporal:
@@ -211,7 +234,7 @@ class MPSSM(nn.Module):
         self.pooling = _one_of("pooling", pooling, functional.POOLINGS)
         self.readout_activation = _one_of("activation", readout_activation, tuple(ACTIVATIONS))
         self.in_channels, self.num_blocks = in_channels, num_blocks
-        self.kind, self.plan = kind, plan
+        self.kind, self.plan, self.precision = kind, plan, precision
         self.skip_steps, self.num_embedded_nodes = skip_steps, num_embedded_nodes
         self.encoder = Linear(in_channels, hidden_channels)
         for i in range(num_blocks):
@@ -219,7 +242,7 @@ class MPSSM(nn.Module):
             self.add_module(f"block_{i}", MPSSMBlock(
                 hidden_channels, hidden_channels, hops=hops, state=state, min_modulus=min_modulus,
                 max_modulus=max_modulus, activation=activation, state_norm=state_norm,
-                dropout=dropout, plan=plan))
+                dropout=dropout, plan=plan, precision=precision))
         self.final_norm = Norm(norm, hidden_channels)
         width = 3 * hidden_channels if readout == "graph" and pooling == "sum_max_mean" else (
             hidden_channels)
@@ -254,19 +277,24 @@ class MPSSM(nn.Module):
             h = getattr(self, f"block_{i}")(
                 h, gso, temporal=self.temporal, outputs="all" if every_step else "last",
                 norm=getattr(self, f"norm_{i}"), dropout=self.dropout, residual=self.residual)
-        h = self.final_norm(h)
-        if self.readout == "graph":
-            h = functional.pool(gso, h, self.pooling)
-        for i in range(self.readout_layers):
-            if i > 0:
-                h = ACTIVATIONS[self.readout_activation](h)
-            h = getattr(self, f"readout_{i}")(h)
+        h = self.read_out(h, gso)
         if self.skip_steps:
             if x.shape[-3] < self.skip_steps:
                 raise ValueError(f"MPSSM: expected at least skip_steps={self.skip_steps} steps, got "
                                  f"{x.shape[-3]}")
             last = x.narrow(-3, x.shape[-3] - self.skip_steps, self.skip_steps)
             h = h + self.skip(last.transpose(-3, -2).flatten(-2))
+        return h
+
+    def read_out(self, h: Tensor, gso: Gso, place: Place = (0, 0)) -> Tensor:
+        """What follows the blocks, at every node by itself but for pooling."""
+        h = self.final_norm(h, place)
+        if self.readout == "graph":
+            h = functional.pool(gso, h, self.pooling)
+        for i in range(self.readout_layers):
+            if i > 0:
+                h = ACTIVATIONS[self.readout_activation](h)
+            h = getattr(self, f"readout_{i}")(h, place)
         return h
 
 
@@ -286,13 +314,14 @@ class MPSSMConv(nn.Module):
                  state_channels: Optional[int] = None, state: str = "stable",
                  min_modulus: float = 0.7, max_modulus: float = 0.999, state_norm: str = "layer",
                  cached: bool = False, bias: bool = True, kind: str = "sym_normalized",
-                 plan: str = "auto"):
+                 plan: str = "auto", precision: str = "float32"):
         super().__init__()
         channels = state_channels or out_channels + out_channels % 2
         if hops < 0:
             raise ValueError(f"MPSSMConv: expected hops >= 0, got {hops}")
         self.in_channels, self.out_channels, self.hops = in_channels, out_channels, hops
         self.cached, self.kind, self.plan = cached, kind, plan
+        self.precision = _one_of("precision", precision, PRECISIONS)
         self.w_in = _input_matrix(in_channels, channels)
         self.w_state = StateMatrix(channels, state, min_modulus=min_modulus, max_modulus=max_modulus)
         self.state_norm = Norm(state_norm, channels)
@@ -318,7 +347,7 @@ class MPSSMConv(nn.Module):
             if self.cached:
                 self._cached_gso = gso
         state = functional.recurrence(gso, x, self.w_state(), self.w_in, steps=self.hops + 1,
-                                      plan=self.plan)
+                                      plan=self.plan, precision=self.precision)
         return self.lin(self.state_norm(state))
 
     def extra_repr(self) -> str:
@@ -334,10 +363,11 @@ class MPSSMRecurrent(nn.Module):
 
     def __init__(self, in_channels: int, out_channels: int, *, state: str = "stable",
                  min_modulus: float = 0.7, max_modulus: float = 0.999,
-                 kind: str = "sym_normalized", plan: str = "auto"):
+                 kind: str = "sym_normalized", plan: str = "auto", precision: str = "float32"):
         super().__init__()
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kind, self.plan = kind, plan
+        self.precision = _one_of("precision", precision, PRECISIONS)
         self.w_in = _input_matrix(in_channels, out_channels)
         self.w_state = StateMatrix(out_channels, state, min_modulus=min_modulus,
                                    max_modulus=max_modulus)
@@ -347,7 +377,7 @@ class MPSSMRecurrent(nn.Module):
         gso = edge_index if isinstance(edge_index, Gso) else _gso_of(
             edge_index, edge_weight, x.shape[-2], self.kind, plan=self.plan)
         return functional.recurrence(gso, x, self.w_state(), self.w_in, initial=h, outputs="all",
-                                     plan=self.plan)
+                                     plan=self.plan, precision=self.precision)
 
 
 class MPSSMCell(MPSSMRecurrent):

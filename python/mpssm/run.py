@@ -90,7 +90,8 @@ class Run:
         if folder.is_dir() and any(folder.iterdir()) or folder.is_file():
             raise ValueError(f"save: expected a folder that is new or empty, got {folder}")
         _check_same_task(model, self.model)
-        config = {**self.config, "model": {**self.config["model"], **_settings_of(model)}}
+        config = {**self.config, "model": {**self.config["model"], **_settings_of(model)},
+                  "train": {**self.config["train"], "precision": model.precision}}
         config_text, data_text = _to_toml(config), json.dumps(self.data, indent=1)
         metadata = {"format": "mpssm-model-2", "version": version(), "dataset": self.dataset,
                     "task": self.task, "config": config_text, "data": data_text}
@@ -189,7 +190,8 @@ def load(folder: Union[str, Path]) -> Run:
                   readout_activation=settings["readout_activation"],
                   num_embedded_nodes=0 if embedding is None else embedding.shape[0],
                   skip_steps=0 if skip is None else skip.shape[1] // in_channels,
-                  kind=settings["gso"], plan=settings["plan"])
+                  kind=settings["gso"], plan=settings["plan"],
+                  precision=config["train"].get("precision", "float32"))
     model.load_state_dict(weights)
     return Run(model.eval(), task, learned["class_names"], learned["mean"], learned["scale"],
                learned["label_scale"], config, record, learned, metadata.get("dataset", ""))

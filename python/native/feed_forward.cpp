@@ -18,6 +18,9 @@ struct NormLinearArguments {
   std::int64_t rows;
   std::int64_t in;
   std::int64_t out;
+  std::int64_t precision;
+  std::int64_t all_rows;
+  kernels::Bf16* kept_x;
   const void* x;
   const void* scale;
   const void* shift;
@@ -36,7 +39,10 @@ struct NormLinearArguments {
             .out = out,
             .x = static_cast<const T*>(x),
             .norm = {static_cast<const T*>(scale), static_cast<const T*>(shift)},
-            .w = static_cast<const T*>(w)};
+            .w = static_cast<const T*>(w),
+            .precision = static_cast<engine::Precision>(precision),
+            .kept_x = kept_x,
+            .place = {.all = all_rows}};
   }
 };
 
@@ -47,6 +53,9 @@ struct FeedForwardArguments {
   std::int64_t hidden;
   std::int64_t out;
   std::int64_t activation;
+  std::int64_t precision;
+  std::int64_t first_row;
+  std::int64_t all_rows;
   const std::uint64_t* seed_hidden;  // null: no dropout
   const std::uint64_t* seed_out;
   double drop_hidden;
@@ -59,8 +68,10 @@ struct FeedForwardArguments {
   const void* w2;
   const void* b2;
   const void* residual;
-  void* kept;
-  void* y;  // of the forward pass; the rest is the backward pass's
+  kernels::Bf16* kept_x;       // these two of a call in bfloat16,
+  kernels::Bf16* kept_hidden;  // null if nothing is kept,
+  void* kept;                  // this one of all others
+  void* y;                     // of the forward pass; the rest is the backward pass's
   const void* grad;
   void* grad_x;
   void* grad_scale;
@@ -88,7 +99,11 @@ struct FeedForwardArguments {
             .b1 = static_cast<const T*>(b1),
             .w2 = static_cast<const T*>(w2),
             .b2 = static_cast<const T*>(b2),
-            .residual = static_cast<const T*>(residual)};
+            .residual = static_cast<const T*>(residual),
+            .precision = static_cast<engine::Precision>(precision),
+            .kept_x = kept_x,
+            .kept_hidden = kept_hidden,
+            .place = {first_row, all_rows}};
   }
 };
 

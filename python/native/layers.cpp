@@ -55,8 +55,9 @@ MPSSM_C_API std::int64_t mpssm_num_threads() { return HostThreads().workers(); }
 /// y [rows, columns] = x W (+ bias); W is w [inner, columns], or with `transposed` the transpose of
 /// w [columns, inner].
 MPSSM_C_API std::int64_t mpssm_matmul(std::int64_t is_double, std::int64_t rows, std::int64_t inner,
-                                      std::int64_t columns, std::int64_t transposed, const void* x,
-                                      const void* w, const void* bias, void* y) {
+                                      std::int64_t columns, std::int64_t transposed,
+                                      std::int64_t precision, const void* x, const void* w,
+                                      const void* bias, void* y) {
   return native::with_type(is_double, [&](auto zero) {
     using T = decltype(zero);
     engine::MatmulBatch<T> args;
@@ -67,15 +68,20 @@ MPSSM_C_API std::int64_t mpssm_matmul(std::int64_t is_double, std::int64_t rows,
     args.add = static_cast<const T*>(bias);
     args.add_is_bias = true;
     args.y = static_cast<T*>(y);
-    const engine::CallMemory memory(native::bytes<T>(engine::matmul_scratch(inner, columns)));
+    const auto numbers = static_cast<engine::Precision>(precision);
+    const HostThreads threads;
+    const engine::CallMemory memory(
+        native::bytes<T>(engine::matmul_scratch(inner, columns, numbers, threads.workers())));
     engine::matmul(args, transposed != 0 ? engine::Transpose::kYes : engine::Transpose::kNo,
-                   static_cast<const T*>(w), memory.data<T>(), HostThreads());
+                   static_cast<const T*>(w), memory.data<T>(), threads, numbers);
   });
 }
 
-/// out [left, right] = x' g for x [rows, left], g [rows, right].
+/// out [left, right] = x' g for x [rows, left], g [rows, right]. `all_rows`, here and below:
+/// engine::RowPlace.
 MPSSM_C_API std::int64_t mpssm_transposed_matmul(std::int64_t is_double, std::int64_t rows,
                                                  std::int64_t left, std::int64_t right,
+                                                 std::int64_t precision, std::int64_t all_rows,
                                                  const void* x, const void* g, void* out) {
   return native::with_type(is_double, [&](auto zero) {
     using T = decltype(zero);
@@ -83,17 +89,19 @@ MPSSM_C_API std::int64_t mpssm_transposed_matmul(std::int64_t is_double, std::in
     const engine::CallMemory memory(
         native::bytes<T>(engine::transposed_matmul_scratch(rows, left, right, threads.workers())));
     engine::transposed_matmul(static_cast<const T*>(x), static_cast<const T*>(g), rows, left, right,
-                              static_cast<T*>(out), memory.data<T>(), threads);
+                              static_cast<T*>(out), memory.data<T>(), threads,
+                              static_cast<engine::Precision>(precision), {.all = all_rows});
   });
 }
 
 MPSSM_C_API std::int64_t mpssm_column_sums(std::int64_t is_double, std::int64_t rows,
-                                           std::int64_t columns, const void* g, void* out) {
+                                           std::int64_t columns, std::int64_t all_rows,
+                                           const void* g, void* out) {
   return native::with_type(is_double, [&](auto zero) {
     using T = decltype(zero);
     const engine::CallMemory memory(native::bytes<T>(engine::column_sums_scratch(rows, columns)));
     engine::column_sums(static_cast<const T*>(g), rows, columns, static_cast<T*>(out),
-                        memory.data<T>(), HostThreads());
+                        memory.data<T>(), HostThreads(), {.all = all_rows});
   });
 }
 
@@ -111,18 +119,24 @@ MPSSM_C_API std::int64_t mpssm_layer_norm(std::int64_t is_double, std::int64_t r
 }
 
 MPSSM_C_API std::int64_t mpssm_layer_norm_adjoint(std::int64_t is_double, std::int64_t rows,
-                                                  std::int64_t width, const void* x,
-                                                  const void* scale, void* mean, void* inverse,
-                                                  const void* grad, void* grad_x, void* grad_scale,
-                                                  void* grad_shift) {
+                                                  std::int64_t width, std::int64_t all_rows,
+                                                  const void* x, const void* scale, void* mean,
+                                                  void* inverse, const void* grad, void* grad_x,
+                                                  void* grad_scale, void* grad_shift) {
   return native::with_type(is_double, [&](auto zero) {
     using T = decltype(zero);
     const engine::CallMemory memory(native::bytes<T>(engine::layer_norm_scratch(rows, width)));
-    engine::layer_norm_adjoint<T>(
-        {rows, width, 0.0, static_cast<const T*>(x), static_cast<const T*>(scale),
-         static_cast<T*>(mean), static_cast<T*>(inverse)},
-        static_cast<const T*>(grad), static_cast<T*>(grad_x), static_cast<T*>(grad_scale),
-        static_cast<T*>(grad_shift), memory.data<T>(), HostThreads());
+    engine::layer_norm_adjoint<T>({rows,
+                                   width,
+                                   0.0,
+                                   static_cast<const T*>(x),
+                                   static_cast<const T*>(scale),
+                                   static_cast<T*>(mean),
+                                   static_cast<T*>(inverse),
+                                   {.all = all_rows}},
+                                  static_cast<const T*>(grad), static_cast<T*>(grad_x),
+                                  static_cast<T*>(grad_scale), static_cast<T*>(grad_shift),
+                                  memory.data<T>(), HostThreads());
   });
 }
 

@@ -41,6 +41,7 @@ struct DlManagedTensor {
 
 constexpr std::int32_t kDlCpu = 1;
 constexpr std::uint8_t kDlFloat = 2;
+constexpr std::uint8_t kDlBfloat = 4;
 constexpr std::int64_t kMostAxes = 16;
 
 struct KeptTensor {
@@ -55,7 +56,7 @@ void give_back(DlManagedTensor* managed) {
   engine::kept_memory().give(kept->block);
 }
 
-/// A contiguous tensor with nothing in it yet.
+/// A contiguous tensor with nothing in it yet; numbers of two bytes are bfloat16.
 DlManagedTensor* make_tensor(std::int64_t element_bytes, std::int64_t num_axes,
                              const std::int64_t* shape) {
   if (num_axes > kMostAxes) throw std::invalid_argument("expected a tensor of at most 16 axes");
@@ -70,7 +71,8 @@ DlManagedTensor* make_tensor(std::int64_t element_bytes, std::int64_t num_axes,
   kept->managed.tensor = {.data = kept->block.memory,
                           .device = {kDlCpu, 0},
                           .num_axes = static_cast<std::int32_t>(num_axes),
-                          .type = {kDlFloat, static_cast<std::uint8_t>(8 * element_bytes), 1},
+                          .type = {element_bytes == 2 ? kDlBfloat : kDlFloat,
+                                   static_cast<std::uint8_t>(8 * element_bytes), 1},
                           .shape = kept->shape.data(),
                           .strides = kept->strides.data(),
                           .byte_offset = 0};

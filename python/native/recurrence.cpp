@@ -30,6 +30,8 @@ struct RecurrenceArguments {
   std::int64_t has_initial;
   std::int64_t wanted;       // bits: gradient of the input, of W, of X(0)
   std::int64_t saved_count;  // numbers in `saved`
+  std::int64_t precision;
+  std::int64_t all_channels;
   const void* input;
   const void* w_state;
   const void* initial;
@@ -48,7 +50,9 @@ struct RecurrenceArguments {
                       .channels = channels,
                       .temporal = temporal != 0,
                       .diagonal = diagonal != 0,
-                      .outputs = all_outputs != 0 ? engine::Outputs::kAll : engine::Outputs::kLast},
+                      .outputs = all_outputs != 0 ? engine::Outputs::kAll : engine::Outputs::kLast,
+                      .precision = static_cast<engine::Precision>(precision),
+                      .all_channels = all_channels},
             .has_initial = has_initial != 0,
             .wanted = {.input = (wanted & 1) != 0,
                        .w_state = (wanted & 2) != 0,
@@ -139,16 +143,18 @@ void backward(const engine::RecurrenceCall& call, const RecurrenceArguments& arg
 /// The planner's choice, or the one asked for if it can run this.
 Plan resolve(const char* plan_name, const graph::Gso& gso, const engine::RecurrenceCall& call,
              std::int64_t element_size, bool has_basis) {
-  const engine::PlanQuery query{.batch = call.shape.batch,
-                                .num_steps = call.shape.num_steps,
-                                .channels = call.shape.channels,
-                                .temporal = call.shape.temporal,
-                                .diagonal = call.shape.diagonal,
-                                .outputs = call.shape.outputs,
-                                .training = call.wanted.any(),
-                                .element_size = element_size,
-                                .has_basis = has_basis,
-                                .workers = HostThreads().workers()};
+  const engine::PlanQuery query{
+      .batch = call.shape.batch,
+      .num_steps = call.shape.num_steps,
+      .channels = call.shape.all_channels > 0 ? call.shape.all_channels : call.shape.channels,
+      .temporal = call.shape.temporal,
+      .diagonal = call.shape.diagonal,
+      .outputs = call.shape.outputs,
+      .training = call.wanted.any(),
+      .element_size = element_size,
+      .has_basis = has_basis,
+      .workers = HostThreads().workers(),
+      .precision = call.shape.precision};
   Plan plan = engine::plan_from_name(plan_name);
   if (plan == Plan::kAuto) {
     // A basis lives in tensors of the operator's owner: without one there is nothing to choose.

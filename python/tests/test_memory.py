@@ -87,7 +87,7 @@ def test_gradients_stay_with_the_parameters():
 def test_tracing_knows_large_results():
     x = numbers(2000, 40, dtype=torch.float32).requires_grad_()
     w = numbers(50, 40, dtype=torch.float32).requires_grad_()
-    opcheck(torch.ops.mpssm_engine.linear.default, (x, w, None, True))
+    opcheck(torch.ops.mpssm_engine.linear.default, (x, w, None, True, 0, 0))
     compiled = torch.compile(lambda t: F.gelu(F.linear(t, w)).relu(), fullgraph=True,
                              backend="aot_eager")
     torch.testing.assert_close(compiled(x), F.gelu(F.linear(x, w)).relu())

@@ -9,8 +9,8 @@ from torch.library import opcheck
 OPS = torch.ops.mpssm_engine
 
 
-def leaf(*shape, seed=0):
-    return numbers(*shape, seed=seed).requires_grad_()
+def leaf(*shape, seed=0, dtype=DOUBLE):
+    return numbers(*shape, seed=seed, dtype=dtype).requires_grad_()
 
 
 def registered():
@@ -18,13 +18,14 @@ def registered():
     return {name.partition("::")[2] for name in names if name.startswith("mpssm_engine::")}
 
 
-def recurrence(plan, diagonal, temporal, all_outputs, with_initial):
+def recurrence(plan, diagonal, temporal, all_outputs, with_initial, dtype=DOUBLE):
     gso = ring(6).with_basis() if plan == "spectral" else directed()
-    u = leaf(2, 5, 6, 4) if temporal else leaf(2, 6, 4)
-    w = torch.view_as_real(diagonal_w(4)).clone() if diagonal else dense_w(4)
-    initial = leaf(2, 6, 4, seed=9) if with_initial else None
-    return (*gso.arrays(DOUBLE), [], list(gso.basis_arrays(DOUBLE)), u, w.requires_grad_(), initial, 5,
-            temporal, diagonal, all_outputs, plan, 7 if with_initial else 3)
+    u = leaf(2, 5, 6, 4, dtype=dtype) if temporal else leaf(2, 6, 4, dtype=dtype)
+    w = (torch.view_as_real(diagonal_w(4)).clone() if diagonal else dense_w(4)).to(dtype)
+    initial = leaf(2, 6, 4, seed=9, dtype=dtype) if with_initial else None
+    return (*gso.arrays(dtype), [], list(gso.basis_arrays(dtype)), u, w.requires_grad_(), initial, 5,
+            temporal, diagonal, all_outputs, plan, 7 if with_initial else 3,
+            int(dtype == torch.float32), 0)
 
 
 def recurrence_backward(plan, diagonal):
@@ -33,20 +34,21 @@ def recurrence_backward(plan, diagonal):
     _, saved = OPS.recurrence(*arrays, u, w, *arguments[11:])
     numbers_of = {"stepwise": 1, "doubling": 2, "diagonal": 3, "spectral": 4}
     return (*arrays, numbers(2, 6, 4), w, u, None, None, saved, numbers_of[plan], 5, False, diagonal,
-            False, False, 3)
+            False, False, 0, 0, 3)
 
 
-def around(with_all):
+def around(with_all, dtype):
     """x, norm, the MLP's weights, residual, seeds."""
-    x, mlp = leaf(2, 6, 4), (leaf(5, 4), leaf(5), leaf(3, 5), leaf(3))
-    norm = (leaf(4), leaf(4, seed=1)) if with_all else (None, None)
-    residual, seed = (leaf(2, 6, 3), torch.tensor([7])) if with_all else (None, None)
+    x, *mlp = (leaf(*shape, dtype=dtype) for shape in ((2, 6, 4), (5, 4), (5,), (3, 5), (3,)))
+    norm = (leaf(4, dtype=dtype), leaf(4, seed=1, dtype=dtype)) if with_all else (None, None)
+    residual, seed = (leaf(2, 6, 3, dtype=dtype), torch.tensor([7])) if with_all else (None, None)
     return x, norm, mlp, residual, seed
 
 
-def feed_forward(with_all, keeps, activation=0):
-    x, norm, mlp, residual, seed = around(with_all)
-    arguments = (x, *norm, *mlp, residual, seed, seed, 0.3, 0.2, activation, keeps)
+def feed_forward(with_all, keeps, activation=0, dtype=DOUBLE):
+    x, norm, mlp, residual, seed = around(with_all, dtype)
+    rounds = int(dtype == torch.float32)
+    arguments = (x, *norm, *mlp, residual, seed, seed, 0.3, 0.2, activation, rounds, 0, 0, keeps)
     if keeps:
         return arguments
     return tuple(t.detach() if isinstance(t, torch.Tensor) else t for t in arguments)
@@ -54,12 +56,13 @@ def feed_forward(with_all, keeps, activation=0):
 
 def feed_forward_backward(with_all):
     x, scale, shift, w1, _, w2, _, _, seed, *_ = feed_forward(with_all, False)
-    return (numbers(2, 6, 3), x, scale, shift, w1, w2, numbers(12, 5), seed, seed, 0.3, 0.2, 1, with_all)
+    return (numbers(2, 6, 3), x, scale, shift, w1, w2, numbers(12, 5), seed, seed, 0.3, 0.2, 1, 0, 0, 0,
+            with_all)
 
 
 def norm_linear_backward(with_all):
     x, scale, shift = feed_forward(with_all, False)[:3]
-    return numbers(2, 6, 3), x, scale, shift, numbers(4, 3), with_all
+    return numbers(2, 6, 3), x, scale, shift, numbers(4, 3), 0, 0, with_all
 
 
 X = (6, 4)
@@ -71,27 +74,34 @@ CALLS = {
         ("stepwise", False, False, False, False), ("stepwise", False, True, True, True),
         ("doubling", False, False, False, True), ("diagonal", True, False, False, False),
         ("diagonal", True, True, True, True), ("spectral", True, False, False, False),
-        ("spectral", True, True, True, False), ("auto", True, False, False, False))],
+        ("spectral", True, True, True, False), ("auto", True, False, False, False),
+        # In bfloat16:
+        ("doubling", False, False, False, True, torch.float32),
+        ("diagonal", True, False, False, False, torch.float32))],
     "recurrence_backward": [lambda form=form: recurrence_backward(*form) for form in (
         ("stepwise", False), ("doubling", False), ("diagonal", True))],
-    "linear": [lambda: (leaf(*X), leaf(3, 4), leaf(3), True), lambda: (leaf(*X), leaf(4, 3), None, False)],
+    "linear": [lambda: (leaf(*X), leaf(3, 4), leaf(3), True, 0, 0),
+               lambda: (leaf(*X), leaf(4, 3), None, False, 0, 0)],
     "linear_backward": [
-        lambda: (numbers(6, 3), numbers(*X), numbers(3, 4), True, True, True, True),
-        lambda: (numbers(6, 3), numbers(*X), numbers(4, 3), False, False, True, False)],
-    "layer_norm": [lambda: (leaf(*X), leaf(4), leaf(4), 1e-5)],
+        lambda: (numbers(6, 3), numbers(*X), numbers(3, 4), True, 0, 0, True, True, True),
+        lambda: (numbers(6, 3), numbers(*X), numbers(4, 3), False, 0, 0, False, True, False)],
+    "layer_norm": [lambda: (leaf(*X), leaf(4), leaf(4), 1e-5, 0)],
     "layer_norm_backward": [
-        lambda: (numbers(*X), numbers(*X), numbers(4), numbers(6), numbers(6))],
+        lambda: (numbers(*X), numbers(*X), numbers(4), numbers(6), numbers(6), 0)],
     "gelu": [lambda: (numbers(*X).float().requires_grad_(),)],
     "gelu_backward": [lambda: (numbers(*X).float(), numbers(*X).float())],
     "dropout": [lambda: (leaf(*X), torch.tensor([5]), 0.4)],
     "pool": [lambda pooling=pooling: (GRAPHS, leaf(*X), pooling) for pooling in range(4)],
     "pool_backward": [lambda: (torch.tensor([0, 6]), numbers(*X), numbers(*X).mean(0, keepdim=True),
                                numbers(1, 4), 1)],
-    "norm_linear": [lambda: (leaf(2, 6, 4), None, None, leaf(4, 3)),
-                    lambda: (leaf(2, 6, 4), leaf(4), leaf(4, seed=1), leaf(4, 3))],
+    "norm_linear": [lambda: (leaf(2, 6, 4), None, None, leaf(4, 3), 0, 0, True),
+                    lambda: (leaf(2, 6, 4), leaf(4), leaf(4, seed=1), leaf(4, 3), 0, 0, True),
+                    lambda: (leaf(2, 6, 4, dtype=torch.float32), None, None,
+                             leaf(4, 3, dtype=torch.float32), 1, 0, True)],
     "norm_linear_backward": [lambda: norm_linear_backward(False), lambda: norm_linear_backward(True)],
     "feed_forward": [lambda form=form: feed_forward(*form) for form in (
-        (False, True), (True, True, 2), (False, False), (True, False))],
+        (False, True), (True, True, 2), (False, False), (True, False),
+        (True, True, 0, torch.float32), (True, False, 0, torch.float32))],
     "feed_forward_backward": [lambda: feed_forward_backward(False), lambda: feed_forward_backward(True)],
 }
 

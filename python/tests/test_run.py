@@ -64,6 +64,21 @@ def test_nodes(tmp_path, state, labels):
 
 
 @needs_program
+@pytest.mark.parametrize("state", ["stable", "dense"])
+def test_bfloat16_is_that_of_the_program(tmp_path, state):
+    x, graph, _ = node_run(tmp_path, "classes", "train.precision=bf16", f"model.state={state}")
+    opened = mpssm.load(tmp_path / "run")
+    assert opened.model.precision == "bf16"
+    columns = [f"p({name})" for name in opened.class_names]
+    got = opened.predict(x, graph)
+    opened.save(tmp_path / "same")
+    # Both to the same bits; the program prints six places.
+    assert torch.equal(mpssm.load(tmp_path / "same").predict(x, graph), got)
+    assert torch.allclose(got, predictions(tmp_path, "run", columns), atol=1.5e-6)
+    assert torch.allclose(got, predictions(tmp_path, "same", columns), atol=1.5e-6)
+
+
+@needs_program
 def test_graphs(tmp_path):
     draw = np.random.default_rng(1)
     sizes = draw.integers(3, 9, size=24)
