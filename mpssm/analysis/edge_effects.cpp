@@ -20,7 +20,7 @@ class WithEntries final : public nn::GraphModule {
  public:
   WithEntries(nn::ModelImpl& model, torch::Tensor entries)
       : model_(model), entries_(std::move(entries)) {}
-  torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso) override {
+  torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override {
     return model_.forward_with_entries(x, gso, entries_);
   }
 
@@ -32,15 +32,15 @@ class WithEntries final : public nn::GraphModule {
 /// The network on another graph than the one it is handed.
 class OnOtherGraph final : public nn::GraphModule {
  public:
-  OnOtherGraph(nn::GraphModule& network, graph::Gso gso)
+  OnOtherGraph(nn::GraphModule& network, graph::Operators gso)
       : network_(network), gso_(std::move(gso)) {}
-  torch::Tensor forward(const torch::Tensor& x, const graph::Gso&) override {
+  torch::Tensor forward(const torch::Tensor& x, const graph::Operators&) override {
     return network_.forward(x, gso_);
   }
 
  private:
   nn::GraphModule& network_;
-  graph::Gso gso_;
+  graph::Operators gso_;
 };
 
 double loss_without(const EdgesQuestion& question, const std::vector<EdgeEffect>& edges) {

@@ -13,7 +13,7 @@
 
 namespace mpssm::analysis {
 
-at::Tensor output_jacobian(nn::GraphModule& model, const at::Tensor& x, const graph::Gso& gso,
+at::Tensor output_jacobian(nn::GraphModule& model, const at::Tensor& x, const graph::Operators& gso,
                            std::int64_t target) {
   const bool was_training = model.is_training();
   model.eval();

@@ -10,7 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "mpssm/analysis/model_answers.h"
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 #include "mpssm/nn/graph_module.h"
 
 namespace mpssm::analysis {
@@ -19,7 +19,7 @@ namespace mpssm::analysis {
 /// node, or a graph if the network has one output per graph. The network is put into evaluation
 /// mode for it. One forward pass and `out` backward passes. Throws std::out_of_range if there is no
 /// such row, std::runtime_error if a derivative is not finite.
-at::Tensor output_jacobian(nn::GraphModule& model, const at::Tensor& x, const graph::Gso& gso,
+at::Tensor output_jacobian(nn::GraphModule& model, const at::Tensor& x, const graph::Operators& gso,
                            std::int64_t target);
 
 /// d y_target / d x_source: [out, in] for x [N, in], [out, T in] for x [T, N, in].

@@ -57,13 +57,13 @@ ModelPairAnswer answer_model_pair(const ModelQuestion& question,
                                         .inputs = jacobian.size(1)},
                          .block = question.block};
   if (blocks.empty()) return answer;
-  answer.value =
-      pair_profile(question.gso, question.source, question.target, question.taus, ops::Threads());
+  answer.value = pair_profile(question.gso.only(), question.source, question.target, question.taus,
+                              ops::Threads());
   const std::vector<double>& norms = blocks[question.block - 1].norms;
   for (std::size_t t = 0; t < answer.value.size(); ++t) {
     answer.value[t] = std::abs(answer.value[t]) * norms[t];
   }
-  if (question.gso.kind() == graph::GsoKind::kSymNormalized &&
+  if (question.gso.only().kind() == graph::GsoKind::kSymNormalized &&
       why_no_deep_limit(question.graph).empty()) {
     const DeepLimit limit(question.graph);
     answer.limit = limit.limit(question.target, question.source);
@@ -77,7 +77,7 @@ Dependence answer_dependence(const ModelQuestion& question, std::span<const std:
   Dependence answer{.run = question.run};
   const auto count = static_cast<double>(targets.size());
   for (const std::int64_t target : targets) {
-    Influence influence = influence_of(jacobian_of(question, target), question.gso, target);
+    Influence influence = influence_of(jacobian_of(question, target), question.gso.only(), target);
     const double total = std::accumulate(influence.of_hop.begin(), influence.of_hop.end(), 0.0);
     answer.share_of_hop.resize(std::max(answer.share_of_hop.size(), influence.of_hop.size()));
     for (std::size_t hop = 0; total > 0.0 && hop < influence.of_hop.size(); ++hop) {

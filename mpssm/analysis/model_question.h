@@ -11,7 +11,7 @@
 #include "mpssm/analysis/graph_question.h"
 #include "mpssm/analysis/model_answers.h"
 #include "mpssm/graph/graph.h"
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 #include "mpssm/nn/graph_module.h"
 
 namespace mpssm::analysis {
@@ -21,7 +21,7 @@ struct ModelQuestion {
   std::string run;
   nn::GraphModule& network;
   at::Tensor x;
-  graph::Gso gso;
+  graph::Operators gso;
   graph::Graph graph;            ///< behind the operator
   std::int64_t num_steps = 1;    ///< of a window, for a network over time
   bool predicts_graphs = false;  ///< one prediction for the whole graph, not one for each node

@@ -31,7 +31,7 @@ bool takes_order(const RecurrenceShape& shape) {
   // A row that is packed or unpacked in another order costs about as much as an entry that is not
   // near. Static, that is once in a call; of a sequence, input and output at every step.
   const bool sequence = shape.temporal || shape.all_outputs();
-  return graph::entries_brought_near(shape.gso) >= (sequence ? 3.0 : 1.0);
+  return graph::entries_brought_near(shape.gso.only()) >= (sequence ? 3.0 : 1.0);
 }
 
 template <typename T>
@@ -42,10 +42,10 @@ struct SliceOperator {
   const std::int32_t* place = nullptr;  ///< node -> row of the slice, to unpack
 
   explicit SliceOperator(const RecurrenceShape& shape)
-      : a(shape.gso.view<T>()), a_transposed(shape.gso.transpose_view<T>()) {
+      : a(shape.gso.only().view<T>()), a_transposed(shape.gso.only().transpose_view<T>()) {
     if (!takes_order<T>(shape)) return;
-    const graph::OrderedGso<T>& ordered = graph::ordered_gso<T>(shape.gso);
-    const graph::NodeOrder& order = graph::node_order(shape.gso);
+    const graph::OrderedGso<T>& ordered = graph::ordered_gso<T>(shape.gso.only());
+    const graph::NodeOrder& order = graph::node_order(shape.gso.only());
     a = ordered.view();
     a_transposed = ordered.transpose_view();
     node = order.node.data();

@@ -152,7 +152,7 @@ template <typename T>
 bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* output, T* saved,
                  Workspace& workspace, const Executor& executor) {
   const RecurrenceShape& shape = call.shape;
-  const graph::EigenBasis& basis = graph::eigen_basis(shape.gso);
+  const graph::EigenBasis& basis = graph::eigen_basis(shape.gso.only());
   const auto to_modes = basis.transpose_view<T>();
   const auto to_nodes = basis.view<T>();
   const ForwardBuffers<T> buffers(call, executor.workers(), workspace);
@@ -225,7 +225,7 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
                   const RecurrenceGradients<T>& out, Workspace& workspace,
                   const Executor& executor) {
   const RecurrenceShape& shape = call.shape;
-  const graph::EigenBasis& basis = graph::eigen_basis(shape.gso);
+  const graph::EigenBasis& basis = graph::eigen_basis(shape.gso.only());
   const auto to_nodes = basis.view<T>();
   const BackwardBuffers<T> buffers(call, executor.workers(), workspace);
   buffers.sigma.load(kept.inputs.w_state);

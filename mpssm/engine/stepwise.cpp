@@ -203,7 +203,7 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
     }
     w.times(x, {}, product, executor);
     SpmmBatch<T> hop;
-    hop.a = shape.gso.view<T>();
+    hop.a = shape.gso.only().view<T>();
     hop.batch = shape.batch;
     hop.width = shape.channels;
     hop.x = product.data;
@@ -258,7 +258,7 @@ template <typename T>
 void add_value_gradient(const RecurrenceShape& shape, const T* grad, const T* product, T* out,
                         const Executor& executor) {
   kernels::SpmmValueGradArgs<T> args;
-  args.a = shape.gso.view<T>();
+  args.a = shape.gso.only().view<T>();
   args.width = args.g_stride = args.x_stride = shape.channels;
   args.grad = out;
   constexpr std::int64_t kRows = 256;  // a task owns its rows' entries
@@ -317,7 +317,7 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
       add_value_gradient(shape, lambda, buffers.product, out.gso_values, executor);
     }
     SpmmBatch<T> hop;
-    hop.a = shape.gso.transpose_view<T>();
+    hop.a = shape.gso.only().transpose_view<T>();
     hop.batch = shape.batch;
     hop.width = channels;
     hop.x = lambda;

@@ -38,7 +38,7 @@ BlockImpl::BlockImpl(const BlockOptions& options) : options_(options) {
                             torch::nn::Linear(options_.hidden_channels, options_.out_channels));
 }
 
-torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Gso& gso, Mode mode,
+torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Operators& gso, Mode mode,
                                     engine::Outputs outputs, const torch::Tensor& gso_values) {
   const ops::RecurrenceWeights weights{w_state->forward(), {}};
   const ops::RecurrenceOptions how{
@@ -53,7 +53,7 @@ torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Gso& gs
              : ops::recurrence_temporal(gso, c, weights, how).output;
 }
 
-torch::Tensor BlockImpl::recur(const torch::Tensor& u, const graph::Gso& gso, Mode mode,
+torch::Tensor BlockImpl::recur(const torch::Tensor& u, const graph::Operators& gso, Mode mode,
                                engine::Outputs outputs) {
   return recur_from(ops::matmul(u, w_in, options_.precision), gso, mode, outputs);
 }
@@ -77,13 +77,14 @@ torch::Tensor BlockImpl::decode(const torch::Tensor& x, const torch::Tensor& res
                             .place = place});
 }
 
-torch::Tensor BlockImpl::forward(const torch::Tensor& u, const graph::Gso& gso, Mode mode,
+torch::Tensor BlockImpl::forward(const torch::Tensor& u, const graph::Operators& gso, Mode mode,
                                  engine::Outputs outputs) {
   return decode(recur(u, gso, mode, outputs));
 }
 
 torch::Tensor BlockImpl::forward_around(const torch::Tensor& h, const Around& around,
-                                        const graph::Gso& gso, Mode mode, engine::Outputs outputs) {
+                                        const graph::Operators& gso, Mode mode,
+                                        engine::Outputs outputs) {
   const torch::Tensor c = enter(h, around.norm);
   torch::Tensor residual;
   if (around.residual) {
@@ -99,7 +100,7 @@ torch::Tensor BlockImpl::enter(const torch::Tensor& h, NormImpl& norm, engine::R
              : ops::matmul(norm.forward(h), w_in, options_.precision, place);
 }
 
-torch::Tensor BlockImpl::recur_pairs(const torch::Tensor& c, const graph::Gso& gso,
+torch::Tensor BlockImpl::recur_pairs(const torch::Tensor& c, const graph::Operators& gso,
                                      std::int64_t begin, std::int64_t end) {
   TORCH_CHECK_VALUE(options_.state.kind != StateKind::kDense,
                     "Block: expected a diagonal W where channels are taken apart, got a dense one");

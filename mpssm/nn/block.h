@@ -12,7 +12,7 @@
 #include "mpssm/engine/plan.h"
 #include "mpssm/engine/precision.h"
 #include "mpssm/engine/row_place.h"
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 #include "mpssm/nn/activation.h"
 #include "mpssm/nn/norm.h"
 #include "mpssm/nn/state_matrix.h"
@@ -51,7 +51,8 @@ class BlockImpl : public torch::nn::Module {
  public:
   explicit BlockImpl(const BlockOptions& options);
 
-  torch::Tensor forward(const torch::Tensor& u, const graph::Gso& gso, Mode mode = Mode::kStatic,
+  torch::Tensor forward(const torch::Tensor& u, const graph::Operators& gso,
+                        Mode mode = Mode::kStatic,
                         engine::Outputs outputs = engine::Outputs::kLast);
 
   /// What a deep model puts around a block: forward(norm(h)), dropout on it, and h added. The same
@@ -64,20 +65,20 @@ class BlockImpl : public torch::nn::Module {
     /// recurrence then goes step by step. Undefined: those of the operator.
     torch::Tensor gso_values = {};
   };
-  torch::Tensor forward_around(const torch::Tensor& h, const Around& around, const graph::Gso& gso,
-                               Mode mode, engine::Outputs outputs);
+  torch::Tensor forward_around(const torch::Tensor& h, const Around& around,
+                               const graph::Operators& gso, Mode mode, engine::Outputs outputs);
 
   /// The three steps of that on a static graph, for rows or channels of a larger whole: C = norm(h)
   /// B of some nodes, X of some pairs of channels from C, and the rest for some nodes.
   torch::Tensor enter(const torch::Tensor& h, NormImpl& norm, engine::RowPlace place = {});
-  torch::Tensor recur_pairs(const torch::Tensor& c, const graph::Gso& gso, std::int64_t begin,
+  torch::Tensor recur_pairs(const torch::Tensor& c, const graph::Operators& gso, std::int64_t begin,
                             std::int64_t end);
   torch::Tensor leave(const torch::Tensor& x, const torch::Tensor& h, const Around& around,
                       engine::RowPlace place = {});
 
   /// X alone: what the MLP reads.
-  torch::Tensor recur(const torch::Tensor& u, const graph::Gso& gso, Mode mode = Mode::kStatic,
-                      engine::Outputs outputs = engine::Outputs::kLast);
+  torch::Tensor recur(const torch::Tensor& u, const graph::Operators& gso,
+                      Mode mode = Mode::kStatic, engine::Outputs outputs = engine::Outputs::kLast);
   /// The MLP with its norm, at every node by itself.
   torch::Tensor decode(const torch::Tensor& x) { return decode(x, {}, 0.0, {}); }
 
@@ -92,7 +93,7 @@ class BlockImpl : public torch::nn::Module {
 
  private:
   /// X from C = U B.
-  torch::Tensor recur_from(const torch::Tensor& c, const graph::Gso& gso, Mode mode,
+  torch::Tensor recur_from(const torch::Tensor& c, const graph::Operators& gso, Mode mode,
                            engine::Outputs outputs, const torch::Tensor& gso_values = {});
   torch::Tensor decode(const torch::Tensor& x, const torch::Tensor& residual, double dropout,
                        engine::RowPlace place);

@@ -73,7 +73,7 @@ void ChannelRanks::deal(std::int64_t num_nodes) {
   if (parts_.empty()) parts_.push_back({with_own_gradients(*model_), num_nodes, num_nodes});
 }
 
-torch::Tensor ChannelRanks::forward(const torch::Tensor& x, const graph::Gso& gso) {
+torch::Tensor ChannelRanks::forward(const torch::Tensor& x, const graph::Operators& gso) {
   const std::int64_t nodes = gso.num_nodes();
   deal(nodes);
   const auto place_of = [&](const Part& part) { return engine::RowPlace{part.begin, nodes}; };

@@ -30,7 +30,7 @@ class ChannelRanks : public GraphModule {
   ChannelRanks(std::shared_ptr<ModelImpl> model, ranks::Communicator& ranks);
 
   /// x [N, in] -> [N, out], whole on every rank. In training as `model` is.
-  torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso) override;
+  torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override;
 
   /// After backward(): leaves the gradient with the parameters of the model, on every rank.
   void collect_gradients();

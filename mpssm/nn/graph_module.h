@@ -4,13 +4,13 @@
 
 #include <torch/nn/module.h>
 
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 
 namespace mpssm::nn {
 
 class GraphModule : public torch::nn::Module {
  public:
-  virtual torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso) = 0;
+  virtual torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) = 0;
 };
 
 }  // namespace mpssm::nn

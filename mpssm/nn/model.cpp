@@ -42,10 +42,11 @@ struct RecurrenceMemory {
   std::int64_t kept = 0;  ///< by each block for the backward pass, input and output aside
 };
 
-RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Gso& gso,
+RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Operators& gso,
                                    const engine::PlanQuery& query) {
   // To ask this plan itself would be to decompose the operator.
-  if (plan == engine::Plan::kSpectral) return {.once = engine::plan_memory(plan, gso, query)};
+  if (plan == engine::Plan::kSpectral)
+    return {.once = engine::plan_memory(plan, gso.only(), query)};
   const bool by_torch = plan == engine::Plan::kReference;  // whose loop keeps its states, too
   const engine::RecurrenceCall call{
       .plan = by_torch ? engine::Plan::kStepwise : plan,
@@ -66,7 +67,7 @@ RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Gso& gso,
   }
   // Of a large operator there is a copy in another order of its nodes, where that should pay.
   if (gso.num_nodes() >= graph::kLeastOrderedNodes) {
-    memory.once += graph::ordered_bytes(gso, query.element_size);
+    memory.once += graph::ordered_bytes(gso.only(), query.element_size);
   }
   return memory;
 }
@@ -118,7 +119,7 @@ torch::Tensor ModelImpl::encode_all(const torch::Tensor& x) {
   return node_embedding_.defined() ? h + node_embedding_ : h;
 }
 
-torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Gso& gso,
+torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Operators& gso,
                                const torch::Tensor& entries) {
   torch::Tensor h = encode_all(x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -169,17 +170,17 @@ void ModelImpl::start_skip(const torch::Tensor& weight, const torch::Tensor& bia
   readout_.start_at_zero();
 }
 
-torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Gso& gso) {
+torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Operators& gso) {
   return run(x, gso, {});
 }
 
-torch::Tensor ModelImpl::forward_with_entries(const torch::Tensor& x, const graph::Gso& gso,
+torch::Tensor ModelImpl::forward_with_entries(const torch::Tensor& x, const graph::Operators& gso,
                                               const torch::Tensor& entries) {
   TORCH_CHECK_VALUE(!is_training(), "forward_with_entries: expected a model in evaluation mode");
   return run(x, gso, entries);
 }
 
-ModelImpl::Trace ModelImpl::trace(const torch::Tensor& x, const graph::Gso& gso) {
+ModelImpl::Trace ModelImpl::trace(const torch::Tensor& x, const graph::Operators& gso) {
   Trace trace;
   torch::Tensor h = encode_all(x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -199,7 +200,7 @@ ModelImpl::Trace ModelImpl::trace(const torch::Tensor& x, const graph::Gso& gso)
   return trace;
 }
 
-torch::Tensor ModelImpl::run(const torch::Tensor& x, const graph::Gso& gso,
+torch::Tensor ModelImpl::run(const torch::Tensor& x, const graph::Operators& gso,
                              const torch::Tensor& entries) {
   const bool temporal = options_.mode == Mode::kTemporal;
   TORCH_CHECK_VALUE(x.defined() && x.dim() >= (temporal ? 3 : 2) && x.size(-2) == gso.num_nodes() &&
@@ -235,7 +236,7 @@ torch::Tensor ModelImpl::leave_block(std::int64_t block, const torch::Tensor& x,
       place);
 }
 
-torch::Tensor ModelImpl::read_out(const torch::Tensor& h, const graph::Gso& gso,
+torch::Tensor ModelImpl::read_out(const torch::Tensor& h, const graph::Operators& gso,
                                   engine::RowPlace place) {
   return readout_.forward(final_norm_->forward(h, place), gso, place);
 }
@@ -250,8 +251,8 @@ std::int64_t num_parameters(const torch::nn::Module& module) {
   return count;
 }
 
-std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso, std::int64_t batch,
-                             std::int64_t num_steps, bool training) {
+std::int64_t memory_estimate(const ModelOptions& options, const graph::Operators& gso,
+                             std::int64_t batch, std::int64_t num_steps, bool training) {
   const bool temporal = options.mode == Mode::kTemporal;
   engine::PlanQuery query{.batch = batch,
                           .num_steps = temporal ? num_steps : options.hops + 1,
@@ -265,7 +266,7 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso,
                           .precision = options.precision,
                           .costs = options.plan_costs.get()};
   const engine::Plan plan =
-      options.plan == engine::Plan::kAuto ? engine::choose_plan(gso, query) : options.plan;
+      options.plan == engine::Plan::kAuto ? engine::choose_plan(gso.only(), query) : options.plan;
   const std::int64_t features = batch * (temporal ? num_steps : 1) * gso.num_nodes() *
                                 options.hidden_channels * query.element_size;
   // In units of `features`, from the peaks of whole processes rather than from counting tensors;

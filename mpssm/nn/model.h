@@ -11,7 +11,7 @@
 #include <torch/nn/pimpl.h>
 
 #include "mpssm/engine/pool.h"
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 #include "mpssm/nn/block.h"
 #include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/norm.h"
@@ -74,12 +74,12 @@ class ModelImpl : public GraphModule {
  public:
   explicit ModelImpl(const ModelOptions& options);
 
-  torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso) override;
+  torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override;
 
   /// The same with other entries of A, in the order of gso.col(), and with their gradient. Blocks
   /// run again in the backward pass, so that the states of one of them are kept at a time. In
   /// evaluation mode.
-  torch::Tensor forward_with_entries(const torch::Tensor& x, const graph::Gso& gso,
+  torch::Tensor forward_with_entries(const torch::Tensor& x, const graph::Operators& gso,
                                      const torch::Tensor& entries);
 
   /// What goes into each block and what its recurrence makes of it, without dropout; differentiable
@@ -89,7 +89,7 @@ class ModelImpl : public GraphModule {
     std::vector<torch::Tensor> u;      ///< [num_blocks] norm(h), which the block reads
     std::vector<torch::Tensor> state;  ///< [num_blocks] X, which its MLP reads
   };
-  Trace trace(const torch::Tensor& x, const graph::Gso& gso);
+  Trace trace(const torch::Tensor& x, const graph::Operators& gso);
 
   /// For a model with skip_steps: its linear map starts at weight [out, skip_steps * in] and bias
   /// [out], all else at zero output.
@@ -111,13 +111,16 @@ class ModelImpl : public GraphModule {
   torch::Tensor enter_block(std::int64_t block, const torch::Tensor& h, engine::RowPlace place);
   torch::Tensor leave_block(std::int64_t block, const torch::Tensor& x, const torch::Tensor& h,
                             engine::RowPlace place);
-  torch::Tensor read_out(const torch::Tensor& h, const graph::Gso& gso, engine::RowPlace place);
+  torch::Tensor read_out(const torch::Tensor& h, const graph::Operators& gso,
+                         engine::RowPlace place);
 
  private:
   /// H after all blocks: [..., N, hidden] or [..., T, N, hidden].
-  torch::Tensor embed(const torch::Tensor& x, const graph::Gso& gso, const torch::Tensor& entries);
+  torch::Tensor embed(const torch::Tensor& x, const graph::Operators& gso,
+                      const torch::Tensor& entries);
   torch::Tensor encode_all(const torch::Tensor& x);  // with the embedding of nodes
-  torch::Tensor run(const torch::Tensor& x, const graph::Gso& gso, const torch::Tensor& entries);
+  torch::Tensor run(const torch::Tensor& x, const graph::Operators& gso,
+                    const torch::Tensor& entries);
   torch::Tensor skip(const torch::Tensor& x);
 
   ModelOptions options_;
@@ -137,7 +140,7 @@ std::int64_t num_parameters(const torch::nn::Module& module);
 /// Bytes that one forward call (with `training`: forward and backward) needs at its peak for
 /// `batch` inputs of `num_steps` steps each (static mode: 1), parameters and optimiser state not
 /// included.
-std::int64_t memory_estimate(const ModelOptions& options, const graph::Gso& gso, std::int64_t batch,
-                             std::int64_t num_steps, bool training);
+std::int64_t memory_estimate(const ModelOptions& options, const graph::Operators& gso,
+                             std::int64_t batch, std::int64_t num_steps, bool training);
 
 }  // namespace mpssm::nn

@@ -33,9 +33,9 @@ void ReadoutHead::start_at_zero() {
   layers_.back()->bias.zero_();
 }
 
-torch::Tensor ReadoutHead::forward(torch::Tensor h, const graph::Gso& gso,
+torch::Tensor ReadoutHead::forward(torch::Tensor h, const graph::Operators& gso,
                                    engine::RowPlace place) const {
-  if (options_.pools) h = ops::pool(gso, h, options_.pooling);
+  if (options_.pools) h = ops::pool(gso.of_group(0), h, options_.pooling);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     if (i > 0) h = activate(options_.activation, h);
     h = ops::linear(h, layers_[i]->weight, layers_[i]->bias, engine::Precision::kFloat32, place);

@@ -10,7 +10,7 @@
 
 #include "mpssm/engine/pool.h"
 #include "mpssm/engine/row_place.h"
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 #include "mpssm/nn/activation.h"
 
 namespace mpssm::nn {
@@ -31,7 +31,8 @@ class ReadoutHead {
   ReadoutHead(torch::nn::Module& owner, const ReadoutOptions& options);
 
   /// h [..., N, in] -> [..., N, out], or [N, in] -> [G, out] if it pools.
-  torch::Tensor forward(torch::Tensor h, const graph::Gso& gso, engine::RowPlace place = {}) const;
+  torch::Tensor forward(torch::Tensor h, const graph::Operators& gso,
+                        engine::RowPlace place = {}) const;
   /// The last layer gives 0 whatever comes in, until it is trained.
   void start_at_zero();
 

@@ -25,7 +25,7 @@ namespace {
 enum class Mode { kStatic, kTemporal };
 
 /// Checks every argument and returns C, the number of real channels.
-std::int64_t check_arguments(const char* name, Mode mode, const graph::Gso& gso,
+std::int64_t check_arguments(const char* name, Mode mode, const graph::Operators& gso,
                              const at::Tensor& u, const RecurrenceWeights& weights,
                              std::int64_t num_steps, const RecurrenceOptions& options) {
   const std::int64_t n = gso.num_nodes();
@@ -111,10 +111,10 @@ engine::RecurrenceWanted wanted_by(const Tensors& tensors) {
 }
 
 /// The operator of the call: the graph's, or its pattern with the given entries.
-graph::Gso with_entries(const graph::Gso& gso, const at::Tensor& values) {
+graph::Operators with_entries(const graph::Operators& gso, const at::Tensor& values) {
   if (!values.defined()) return gso;
   const at::Tensor copy = values.to(at::kDouble).contiguous();
-  return gso.with_values({copy.data_ptr<double>(), static_cast<std::size_t>(copy.numel())});
+  return gso.only().with_values({copy.data_ptr<double>(), static_cast<std::size_t>(copy.numel())});
 }
 
 template <typename T>
@@ -220,9 +220,9 @@ at::Tensor run(engine::RecurrenceCall call, const Tensors& tensors) {
       empty_if_absent(tensors.gso_values, tensors.input), call, *computed);
 }
 
-RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, const at::Tensor& u,
-                            const RecurrenceWeights& weights, std::int64_t num_steps,
-                            const RecurrenceOptions& options) {
+RecurrenceResult recurrence(const char* name, Mode mode, const graph::Operators& gso,
+                            const at::Tensor& u, const RecurrenceWeights& weights,
+                            std::int64_t num_steps, const RecurrenceOptions& options) {
   ensure_runtime();
   const std::int64_t channels = check_arguments(name, mode, gso, u, weights, num_steps, options);
   const bool temporal = mode == Mode::kTemporal;
@@ -284,8 +284,8 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
                         .costs = options.plan_costs};
   call.plan = options.plan;
   if (call.plan == Plan::kAuto) {
-    call.plan = choose_plan(gso, query);
-  } else if (const std::string reason = why_not(call.plan, gso, query); !reason.empty()) {
+    call.plan = choose_plan(gso.only(), query);
+  } else if (const std::string reason = why_not(call.plan, gso.only(), query); !reason.empty()) {
     TORCH_CHECK_VALUE(false, name, ": plan ", to_string(call.plan), " cannot run this: ", reason);
   }
   call.shape.gso = with_entries(gso, tensors.gso_values);
@@ -307,13 +307,13 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Gso& gso, 
 
 }  // namespace
 
-RecurrenceResult recurrence_static(const graph::Gso& gso, const at::Tensor& u,
+RecurrenceResult recurrence_static(const graph::Operators& gso, const at::Tensor& u,
                                    const RecurrenceWeights& weights, std::int64_t num_steps,
                                    const RecurrenceOptions& options) {
   return recurrence("recurrence_static", Mode::kStatic, gso, u, weights, num_steps, options);
 }
 
-RecurrenceResult recurrence_temporal(const graph::Gso& gso, const at::Tensor& u,
+RecurrenceResult recurrence_temporal(const graph::Operators& gso, const at::Tensor& u,
                                      const RecurrenceWeights& weights,
                                      const RecurrenceOptions& options) {
   const std::int64_t num_steps = u.defined() && u.dim() >= 3 ? u.size(-3) : 1;

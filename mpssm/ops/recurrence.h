@@ -9,7 +9,7 @@
 
 #include "mpssm/engine/plan.h"
 #include "mpssm/engine/precision.h"
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 
 namespace mpssm::ops {
 
@@ -56,12 +56,12 @@ struct RecurrenceResult {
 /// A^T X(0) W^T. u: [..., N, C_in]; leading axes are independent copies over one graph.
 /// Exact gradients for u, W, B and X(0). Throws (c10::Error) on shapes, dtypes or plans that do not
 /// fit, saying what was expected.
-RecurrenceResult recurrence_static(const graph::Gso& gso, const at::Tensor& u,
+RecurrenceResult recurrence_static(const graph::Operators& gso, const at::Tensor& u,
                                    const RecurrenceWeights& weights, std::int64_t num_steps,
                                    const RecurrenceOptions& options = {});
 
 /// A sequence: u [..., T, N, C_in], right at every step.
-RecurrenceResult recurrence_temporal(const graph::Gso& gso, const at::Tensor& u,
+RecurrenceResult recurrence_temporal(const graph::Operators& gso, const at::Tensor& u,
                                      const RecurrenceWeights& weights,
                                      const RecurrenceOptions& options = {});
 

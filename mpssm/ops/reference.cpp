@@ -24,7 +24,7 @@ RecurrenceResult finish(std::vector<at::Tensor> states, Outputs outputs) {
 }
 
 template <typename InputAt>
-RecurrenceResult loop(const graph::Gso& gso, const RecurrenceWeights& weights,
+RecurrenceResult loop(const graph::Operators& gso, const RecurrenceWeights& weights,
                       const RecurrenceOptions& options, std::int64_t num_steps,
                       const InputAt& input_at) {
   std::vector<at::Tensor> states;
@@ -32,9 +32,10 @@ RecurrenceResult loop(const graph::Gso& gso, const RecurrenceWeights& weights,
   for (std::int64_t t = 0; t < num_steps; ++t) {
     at::Tensor input = input_at(t);
     if (weights.w_in.defined()) input = at::matmul(input, weights.w_in);
-    x = x.defined()
-            ? reference_times_w(reference_spmm(gso, x, options.gso_values), weights.w_state) + input
-            : input;
+    x = x.defined() ? reference_times_w(reference_spmm(gso.only(), x, options.gso_values),
+                                        weights.w_state) +
+                          input
+                    : input;
     if (options.outputs == Outputs::kAll || t + 1 == num_steps) states.push_back(x);
   }
   return finish(std::move(states), options.outputs);
@@ -68,14 +69,14 @@ at::Tensor reference_times_w(const at::Tensor& x, const at::Tensor& w_state) {
   return at::view_as_real(at::view_as_complex(pairs) * w_state).flatten(-2);
 }
 
-RecurrenceResult reference_recurrence_static(const graph::Gso& gso, const at::Tensor& u,
+RecurrenceResult reference_recurrence_static(const graph::Operators& gso, const at::Tensor& u,
                                              const RecurrenceWeights& weights,
                                              std::int64_t num_steps,
                                              const RecurrenceOptions& options) {
   return loop(gso, weights, options, num_steps, [&](std::int64_t) { return u; });
 }
 
-RecurrenceResult reference_recurrence_temporal(const graph::Gso& gso, const at::Tensor& u,
+RecurrenceResult reference_recurrence_temporal(const graph::Operators& gso, const at::Tensor& u,
                                                const RecurrenceWeights& weights,
                                                const RecurrenceOptions& options) {
   return loop(gso, weights, options, u.size(-3), [&](std::int64_t t) { return u.select(-3, t); });

@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 #include "mpssm/ops/recurrence.h"
 
 namespace mpssm::ops {
@@ -18,11 +18,11 @@ at::Tensor reference_spmm(const graph::Gso& gso, const at::Tensor& x,
 at::Tensor reference_times_w(const at::Tensor& x, const at::Tensor& w_state);
 
 /// The loop X(t+1) = A X(t) W + U(t+1) B; `options.plan` is not looked at.
-RecurrenceResult reference_recurrence_static(const graph::Gso& gso, const at::Tensor& u,
+RecurrenceResult reference_recurrence_static(const graph::Operators& gso, const at::Tensor& u,
                                              const RecurrenceWeights& weights,
                                              std::int64_t num_steps,
                                              const RecurrenceOptions& options = {});
-RecurrenceResult reference_recurrence_temporal(const graph::Gso& gso, const at::Tensor& u,
+RecurrenceResult reference_recurrence_temporal(const graph::Operators& gso, const at::Tensor& u,
                                                const RecurrenceWeights& weights,
                                                const RecurrenceOptions& options = {});
 

@@ -87,13 +87,13 @@ void answer_of_run(const AdviceRequest& request, OpenRun& run, std::int64_t targ
   const Experiment& experiment = run.experiment;
   const std::vector<std::string>& classes = experiment.pins.learned.class_names;
   if (request.edges > 0) {
-    advice.edges =
-        analysis::answer(edges_question(experiment, run.graph, run.input.gso, request.edges));
+    advice.edges = analysis::answer(
+        edges_question(experiment, run.graph, run.input.gso.only(), request.edges));
   }
   if (request.attribute) {
     advice.attribution = attribution_of(experiment, {.network = *experiment.model.module,
                                                      .x = run.input.x,
-                                                     .gso = run.input.gso,
+                                                     .gso = run.input.gso.only(),
                                                      .target = target,
                                                      .block = request.block});
   }
@@ -107,7 +107,7 @@ void answer_of_run(const AdviceRequest& request, OpenRun& run, std::int64_t targ
     advice.robustness =
         analysis::answer(analysis::RobustnessQuestion{.network = *experiment.model.module,
                                                       .x = run.input.x,
-                                                      .gso = run.input.gso,
+                                                      .gso = run.input.gso.only(),
                                                       .target = target,
                                                       .nodes = moved,
                                                       .epsilon = request.epsilon,
@@ -156,7 +156,7 @@ AdviceResult advice_for_page(const Experiment& experiment, const std::string& no
   AdviceResult result{.graph = graph_in(*experiment.dataset)};
   const graph::Graph& graph = result.graph.graph;
   const auto* model = dynamic_cast<const nn::ModelImpl*>(experiment.model.module.get());
-  const graph::Gso gso = experiment.problem->sample(0).gso;
+  const graph::Gso gso = experiment.problem->sample(0).gso.only();
   if (model != nullptr && model->options().precision == engine::Precision::kFloat32) {
     // The states of one block are kept, which training need not have done, beside what blocks keep
     // that do not run again; a page should not take more memory than was announced.
@@ -253,8 +253,8 @@ Listening listening_of(const Experiment& experiment, std::int64_t count) {
   Listening listening{.predictions = std::ssize(targets)};
   for (const std::int64_t target : targets) {
     const analysis::Influence influence = analysis::influence_of(
-        analysis::output_jacobian(*experiment.model.module, input.x, input.gso, target), input.gso,
-        target);
+        analysis::output_jacobian(*experiment.model.module, input.x, input.gso, target),
+        input.gso.only(), target);
     const double total = std::accumulate(influence.of_hop.begin(), influence.of_hop.end(), 0.0);
     if (listening.share_of_hop.size() < influence.of_hop.size()) {
       listening.share_of_hop.resize(influence.of_hop.size(), 0.0);

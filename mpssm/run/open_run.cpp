@@ -53,7 +53,7 @@ void take_sample(OpenRun& run, std::int64_t index) {
     run.graph.graph = series->graph;
     run.graph.node_ids = series->node_ids;
   } else {
-    run.graph.graph = graph_behind(run.input.gso);
+    run.graph.graph = graph_behind(run.input.gso.only());
     run.graph.name += fmt::format(" graph {}", index);
   }
   run.predicts_graphs = data::is_of_graphs(dataset.task);
@@ -94,7 +94,7 @@ analysis::PredictionChanges changed_predictions(const std::filesystem::path& pat
   const task::Preprocessing& learned = run.experiment.pins.learned;
   const std::vector<std::string>& classes = learned.class_names;
   // [N, outputs]: probabilities of the classes, or numbers on the scale of the labels.
-  const auto predict = [&](const graph::Gso& gso) {
+  const auto predict = [&](const graph::Operators& gso) {
     const torch::Tensor output =
         run.experiment.model.module->forward(run.input.x, gso).to(torch::kDouble);
     if (classes.empty()) return (output * learned.scale + learned.mean).contiguous();

@@ -253,7 +253,7 @@ report::Explorer explorer_of(const Experiment& experiment,
                              std::vector<report::NodeColour> colours) {
   const data::Dataset& dataset = *experiment.dataset;
   const auto* nodes = std::get_if<data::NodeData>(&dataset.content);
-  report::Explorer explorer{.gso = experiment.problem->sample(0).gso,
+  report::Explorer explorer{.gso = experiment.problem->sample(0).gso.only(),
                             .node_ids = nodes != nullptr
                                             ? nodes->node_ids
                                             : std::get<data::SeriesData>(dataset.content).node_ids,

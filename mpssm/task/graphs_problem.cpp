@@ -21,7 +21,7 @@ namespace {
 using data::Part;
 using Samples = std::span<const std::int64_t>;
 
-graph::Gso operator_of(const data::GraphsData& data, graph::GsoKind kind) {
+graph::Operators operator_of(const data::GraphsData& data, graph::GsoKind kind) {
   std::vector<graph::Graph> graphs;
   graphs.reserve(data.num_graphs());
   for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
@@ -77,7 +77,7 @@ class GraphsProblem final : public Problem {
             .readout = is_node_level() ? nn::Readout::kNode : nn::Readout::kGraph};
   }
 
-  graph::Gso largest_gso(std::int64_t batch_size) const override {
+  graph::Operators largest_gso(std::int64_t batch_size) const override {
     std::vector<std::int64_t> order(data_.num_graphs());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
@@ -96,7 +96,7 @@ class GraphsProblem final : public Problem {
   torch::Tensor loss(nn::GraphModule& model, Samples samples) const override {
     std::vector<std::int64_t> graphs;
     for (const std::int64_t s : samples) graphs.push_back(graphs_[0][s]);
-    const graph::Gso gso = graph::select_graphs(gso_, graphs);
+    const graph::Operators gso = graph::select_graphs(gso_, graphs);
     return loss_of(model.forward(inputs(graphs), gso), graphs) / static_cast<double>(graphs.size());
   }
 
@@ -418,7 +418,7 @@ class GraphsProblem final : public Problem {
   const data::GraphsData& data_;
   std::vector<std::string> class_names_;
   bool has_gaps_;  // labels that are not known
-  graph::Gso gso_;
+  graph::Operators gso_;
   double scale_;
   bool metrics_are_scaled_;  // published on divided labels; else on the labels as they are
   std::int64_t batch_;

@@ -62,7 +62,7 @@ class LinkProblem final : public Problem {
             .num_nodes = data_.graph.num_nodes()};
   }
 
-  graph::Gso largest_gso(std::int64_t) const override { return gso_; }
+  graph::Operators largest_gso(std::int64_t) const override { return gso_; }
   std::int64_t num_train() const override { return 1; }
   std::int64_t data_bytes() const override {
     const std::int64_t pairs =
@@ -128,13 +128,13 @@ class LinkProblem final : public Problem {
  private:
   struct Fold {
     std::vector<NodePair> edges = {};
-    mutable std::optional<graph::Gso> gso = {};  // made when it is first needed
+    mutable std::optional<graph::Operators> gso = {};  // made when it is first needed
   };
 
   struct Question {
     std::vector<NodePair> edges;
     std::vector<NodePair> others;
-    graph::Gso gso;
+    graph::Operators gso;
   };
 
   /// Of train, the first fold stands for all: the others are in the operator.
@@ -148,8 +148,8 @@ class LinkProblem final : public Problem {
             gso_without(0)};
   }
 
-  const graph::Gso& gso_without(std::size_t fold) const {
-    std::optional<graph::Gso>& gso = folds_[fold].gso;
+  const graph::Operators& gso_without(std::size_t fold) const {
+    std::optional<graph::Operators>& gso = folds_[fold].gso;
     if (!gso) {
       std::vector<NodePair> out = folds_[fold].edges;
       for (const std::size_t p : {1, 2}) {
@@ -189,7 +189,7 @@ class LinkProblem final : public Problem {
   const data::Links& links_;
   bool directed_;
   graph::GsoKind gso_kind_;
-  graph::Gso gso_;  // of the training edges
+  graph::Operators gso_;  // of the training edges
   torch::Tensor x_;
   std::array<Fold, kFolds> folds_;
 };

@@ -77,7 +77,7 @@ class NodeProblem final : public Problem {
             .num_nodes = num_nodes()};
   }
 
-  graph::Gso largest_gso(std::int64_t) const override { return gso_; }
+  graph::Operators largest_gso(std::int64_t) const override { return gso_; }
   std::int64_t num_train() const override { return 1; }
   std::int64_t data_bytes() const override {
     return num_nodes() * (12 * data_.features.columns + 450) + 36 * gso_.num_nonzeros();
@@ -250,7 +250,7 @@ class NodeProblem final : public Problem {
   bool is_new_;
   const data::NodeData& data_;
   std::vector<std::string> class_names_;
-  graph::Gso gso_;
+  graph::Operators gso_;
   torch::Tensor x_;
   const std::vector<Part>* split_ = nullptr;
   torch::Tensor target_;

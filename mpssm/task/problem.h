@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "mpssm/data/dataset.h"
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/model.h"
@@ -53,7 +53,7 @@ class Problem {
 
   virtual ProblemShape shape() const = 0;
   /// The operator that a training step sees at most, for the memory estimate.
-  virtual graph::Gso largest_gso(std::int64_t batch_size) const = 0;
+  virtual graph::Operators largest_gso(std::int64_t batch_size) const = 0;
   virtual std::int64_t evaluation_batch() const { return 1; }  ///< series: windows at once
   /// What the data themselves take: as read, as tensors, as operator, as text of predictions.
   virtual std::int64_t data_bytes() const = 0;
@@ -84,7 +84,7 @@ class Problem {
   /// window that begins at a step. Throws base::Error if there is no such sample.
   struct Sample {
     torch::Tensor x;
-    graph::Gso gso;
+    graph::Operators gso;
   };
   virtual Sample sample(std::int64_t index) const = 0;
 

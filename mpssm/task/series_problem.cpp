@@ -109,7 +109,7 @@ class SeriesProblem final : public Problem {
             .num_steps = data_.lags};
   }
 
-  graph::Gso largest_gso(std::int64_t) const override { return gso_; }
+  graph::Operators largest_gso(std::int64_t) const override { return gso_; }
   std::int64_t evaluation_batch() const override { return evaluation_batch_; }
   std::int64_t data_bytes() const override {
     // Forecasts of the largest part that is evaluated, in pieces and joined, and the truth.
@@ -258,7 +258,7 @@ class SeriesProblem final : public Problem {
   }
 
   const data::SeriesData& data_;
-  graph::Gso gso_;
+  graph::Operators gso_;
   data::WindowSplit split_;
   std::int64_t train_end_;  // training windows are [0, train_end_)
   Preprocessing scale_;

@@ -88,7 +88,7 @@ std::shared_ptr<nn::GraphModule> make_network(ModelKind kind, const nn::ModelOpt
 }
 
 /// Measured like nn::memory_estimate, for networks of layers without a recurrence of their own.
-std::int64_t gcn_memory(const nn::ModelOptions& options, const graph::Gso& gso) {
+std::int64_t gcn_memory(const nn::ModelOptions& options, const graph::Operators& gso) {
   const auto layers = static_cast<double>(options.num_blocks);
   const double features =
       static_cast<double>(gso.num_nodes() * options.hidden_channels) * sizeof(float);
@@ -120,7 +120,7 @@ BuiltModel build_model(const task::Problem& problem, const Config& config) {
     built.module = make_network(config.model.kind, options);
   }
   built.num_parameters = nn::num_parameters(*built.module);
-  const graph::Gso gso = problem.largest_gso(config.train.batch);
+  const graph::Operators gso = problem.largest_gso(config.train.batch);
   const bool temporal = options.mode == nn::Mode::kTemporal;
   const std::int64_t windows =
       temporal ? std::max<std::int64_t>(std::min(config.train.batch, problem.num_train()), 1) : 1;

@@ -54,7 +54,7 @@ Trained train_small(nn::StateKind state) {
 TEST(TrainedBlock, JacobianByAutogradIsTheClosedForm) {
   for (const auto& [state, name] : nn::kStateKinds) {
     const Trained trained = train_small(state);
-    const graph::Gso gso = trained.experiment.problem->sample(0).gso;
+    const graph::Gso gso = trained.experiment.problem->sample(0).gso.only();
     const std::int64_t n = gso.num_nodes();
     constexpr std::int64_t kSteps = 6;
     for (const torch::Dtype type : {torch::kFloat, torch::kDouble}) {
@@ -90,7 +90,7 @@ TEST(TrainedBlock, JacobianByAutogradIsTheClosedForm) {
 TEST(TrainedBlock, SensitivityIsTheEntryTimesTheNormOfThePower) {
   const Trained trained = train_small(nn::StateKind::kDense);
   trained.model->to(torch::kDouble);
-  const graph::Gso gso = trained.experiment.problem->sample(0).gso;
+  const graph::Gso gso = trained.experiment.problem->sample(0).gso.only();
   const auto w = trained.model->blocks()[1]->w_state->forward().detach();
   const std::int64_t taus[] = {5};
   const double norm = power_norms(w, taus)[0];

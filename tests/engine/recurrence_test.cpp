@@ -73,7 +73,7 @@ void times_w(const Case& c, const double* x, double* y) {
 /// X(t+1) = A X(t) W + C(t+1), as it is written.
 Numbers definition(const Case& c) {
   const RecurrenceShape& shape = c.call.shape;
-  const auto a = shape.gso.view<double>();
+  const auto a = shape.gso.only().view<double>();
   const std::int64_t channels = shape.channels;
   Numbers output(static_cast<std::size_t>(c.output_size()));
   for (std::int64_t b = 0; b < shape.batch; ++b) {
@@ -386,7 +386,7 @@ TEST(EngineRecurrence, StepwiseHasTheGradientOfTheOperator) {
       c.call.wanted = {.gso_values = true};
       const Numbers grad = random_numbers(c.output_size(), 4);
       const Result<double> got = run<double>(c, grad, SerialExecutor());
-      const auto values = c.call.shape.gso.values<double>();
+      const auto values = c.call.shape.gso.only().values<double>();
       Numbers expected;
       for (std::size_t e = 0; e < values.size(); ++e) {
         double sum = 0.0;
@@ -394,7 +394,7 @@ TEST(EngineRecurrence, StepwiseHasTheGradientOfTheOperator) {
           Numbers moved(values.begin(), values.end());
           moved[e] += sign * 1e-6;
           Case changed = c;
-          changed.call.shape.gso = c.call.shape.gso.with_values(moved);
+          changed.call.shape.gso = c.call.shape.gso.only().with_values(moved);
           const Numbers output = definition(changed);
           for (std::size_t i = 0; i < output.size(); ++i) sum += sign * grad[i] * output[i];
         }

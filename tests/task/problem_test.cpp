@@ -32,7 +32,7 @@ using train::testing::small_config;
 class ConstantModel : public nn::GraphModule {
  public:
   ConstantModel(const ProblemShape& shape, float value) : shape_(shape), value_(value) {}
-  torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso) override {
+  torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override {
     std::vector<std::int64_t> shape = {gso.num_nodes(), shape_.out_channels};
     if (shape_.readout == nn::Readout::kGraph) shape[0] = gso.num_graphs();
     if (shape_.readout == nn::Readout::kForecast) shape.insert(shape.begin(), x.size(0));

@@ -233,7 +233,9 @@ TEST(Trainer, ExplainsALossThatIsNotFiniteAndKeepsTheLastCheckpoint) {
 struct Wrapped : task::Problem {
   explicit Wrapped(const task::Problem& problem) : whole(problem) {}
   task::ProblemShape shape() const override { return whole.shape(); }
-  graph::Gso largest_gso(std::int64_t batch) const override { return whole.largest_gso(batch); }
+  graph::Operators largest_gso(std::int64_t batch) const override {
+    return whole.largest_gso(batch);
+  }
   std::int64_t num_train() const override { return whole.num_train(); }
   std::int64_t data_bytes() const override { return whole.data_bytes(); }
   torch::Tensor loss(nn::GraphModule& model, std::span<const std::int64_t> samples) const override {

@@ -31,7 +31,7 @@ GcnImpl::GcnImpl(const GcnOptions& options) : options_(options) {
   readout_ = ReadoutHead(*this, readout);
 }
 
-torch::Tensor GcnImpl::forward(const torch::Tensor& x, const graph::Gso& gso) {
+torch::Tensor GcnImpl::forward(const torch::Tensor& x, const graph::Operators& gso) {
   TORCH_CHECK_VALUE(x.defined() && x.dim() == 2 && x.size(0) == gso.num_nodes() &&
                         x.size(1) == options_.in_channels,
                     "Gcn: expected x of shape [N=", gso.num_nodes(),
@@ -39,7 +39,7 @@ torch::Tensor GcnImpl::forward(const torch::Tensor& x, const graph::Gso& gso) {
                     x.defined() ? c10::str(x.sizes()) : "an undefined tensor");
   torch::Tensor h = ops::linear(x, encoder_->weight, encoder_->bias);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    const torch::Tensor moved = ops::spmm(gso, norms_[i]->forward(h));
+    const torch::Tensor moved = ops::spmm(gso.only(), norms_[i]->forward(h));
     torch::Tensor y =
         activate(options_.activation, ops::linear(moved, layers_[i]->weight, layers_[i]->bias));
     if (is_training()) y = ops::dropout(y, options_.dropout);

@@ -33,7 +33,7 @@ class GcnImpl : public GraphModule {
  public:
   explicit GcnImpl(const GcnOptions& options);
 
-  torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso) override;
+  torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override;
 
  private:
   GcnOptions options_;

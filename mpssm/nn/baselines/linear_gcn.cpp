@@ -36,7 +36,7 @@ LinearGcnImpl::LinearGcnImpl(const LinearGcnOptions& options) : options_(options
   readout_ = ReadoutHead(*this, readout);
 }
 
-torch::Tensor LinearGcnImpl::forward(const torch::Tensor& x, const graph::Gso& gso) {
+torch::Tensor LinearGcnImpl::forward(const torch::Tensor& x, const graph::Operators& gso) {
   TORCH_CHECK_VALUE(x.defined() && x.dim() == 2 && x.size(0) == gso.num_nodes() &&
                         x.size(1) == options_.in_channels,
                     "LinearGcn: expected x of shape [N=", gso.num_nodes(),
@@ -46,7 +46,7 @@ torch::Tensor LinearGcnImpl::forward(const torch::Tensor& x, const graph::Gso& g
   for (std::int64_t block = 0; block < options_.num_blocks; ++block) {
     for (std::int64_t hop = 0; hop < options_.hops; ++hop) {
       const auto& layer = hops_[options_.shared ? block : block * options_.hops + hop];
-      h = ops::linear(ops::spmm(gso, h), layer->weight, layer->bias);
+      h = ops::linear(ops::spmm(gso.only(), h), layer->weight, layer->bias);
     }
     if (!options_.mlp) continue;
     h = ops::linear(h, mlp_in_[block]->weight, mlp_in_[block]->bias);

@@ -32,7 +32,7 @@ class LinearGcnImpl : public GraphModule {
  public:
   explicit LinearGcnImpl(const LinearGcnOptions& options);
 
-  torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso) override;
+  torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override;
 
  private:
   LinearGcnOptions options_;

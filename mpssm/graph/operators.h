@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// The operators of one recurrence: usually one A, or one for each group of channels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "mpssm/graph/gso.h"
+
+namespace mpssm::graph {
+
+/// An operator and how much of the channels it moves, beside the shares of the other groups.
+struct OperatorGroup {
+  Gso gso;
+  std::int64_t share = 1;
+};
+
+/// Where the channels of each group begin, and at the end all of them: [groups + 1]. Pairs of
+/// channels stay together, each group has one. Throws std::invalid_argument if there are too few.
+std::vector<std::int64_t> deal_channels(std::span<const std::int64_t> shares,
+                                        std::int64_t channels);
+
+/// Operators on the same nodes, immutable and cheap to copy. Channels are dealt to the groups in
+/// order, by their shares: X_g(t+1) = A_g X_g(t) W_g + C_g(t+1).
+class Operators {
+ public:
+  /// One operator on zero nodes.
+  Operators() = default;
+  /// One operator for all channels.
+  Operators(Gso gso) : first_(std::move(gso)) {}
+  /// Throws std::invalid_argument unless there is a group, all have the same nodes and graphs, and
+  /// shares are at least 1.
+  explicit Operators(std::vector<OperatorGroup> groups);
+
+  std::int64_t num_groups() const;
+  bool is_single() const { return groups_ == nullptr; }
+  /// The operator of all channels; throws std::invalid_argument if there are several.
+  const Gso& only() const;
+  const Gso& of_group(std::int64_t group) const;
+  std::int64_t share(std::int64_t group) const;
+
+  std::int64_t num_nodes() const { return first_.num_nodes(); }
+  std::int64_t num_nonzeros() const;  ///< of all groups together
+  std::int64_t num_graphs() const { return first_.num_graphs(); }
+  std::span<const std::int64_t> graph_ptr() const { return first_.graph_ptr(); }
+
+  /// deal_channels() by the shares of the groups.
+  std::vector<std::int64_t> channel_begins(std::int64_t channels) const;
+
+ private:
+  Gso first_;
+  std::shared_ptr<const std::vector<OperatorGroup>> groups_;  // null: first_ alone
+};
+
+/// The operators of some graphs of a batch, see select_graphs() of one.
+Operators select_graphs(const Operators& batch, std::span<const std::int64_t> graphs);
+
+}  // namespace mpssm::graph

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/graph/operators.h"
+
+#include <stdexcept>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "mpssm/graph/generators.h"
+
+namespace mpssm::graph {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+Operators three_on(const Graph& graph) {
+  return Operators({{make_gso(graph), 2},
+                    {make_gso(graph, {.kind = GsoKind::kRandomWalk})},
+                    {make_gso(graph, {.kind = GsoKind::kIdentity})}});
+}
+
+TEST(Operators, OneIsTheOperatorOfAllChannels) {
+  const Gso gso = make_gso(make_grid(3, 4));
+  const Operators operators = gso;
+  EXPECT_TRUE(operators.is_single());
+  EXPECT_EQ(operators.num_groups(), 1);
+  EXPECT_EQ(operators.only().col().data(), gso.col().data());
+  EXPECT_EQ(operators.num_nonzeros(), gso.num_nonzeros());
+  EXPECT_THAT(operators.channel_begins(7), ElementsAre(0, 7));
+  EXPECT_TRUE(Operators({{gso, 5}}).is_single());
+}
+
+TEST(Operators, DealChannelsInPairsByShares) {
+  const Operators operators = three_on(make_grid(3, 4));
+  EXPECT_EQ(operators.num_groups(), 3);
+  EXPECT_EQ(operators.of_group(2).kind(), GsoKind::kIdentity);
+  EXPECT_EQ(operators.num_nodes(), 12);
+  EXPECT_EQ(operators.num_nonzeros(), 46 + 46 + 12);
+  EXPECT_THAT(operators.channel_begins(64), ElementsAre(0, 32, 48, 64));
+  EXPECT_THAT(operators.channel_begins(10), ElementsAre(0, 6, 8, 10));
+  EXPECT_THAT(operators.channel_begins(7), ElementsAre(0, 2, 4, 7));
+  EXPECT_THAT([&] { operators.channel_begins(4); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("3 groups, got 4 channels")));
+}
+
+TEST(Operators, AreRefusedWhereTheyDoNotFitTogether) {
+  const Gso gso = make_gso(make_grid(3, 4));
+  EXPECT_THAT([] { Operators(std::vector<OperatorGroup>{}); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("at least one group")));
+  EXPECT_THAT(
+      [&] {
+        Operators({{gso}, {make_gso(make_ring(5))}});
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("same nodes")));
+  EXPECT_THAT(
+      [&] {
+        Operators({{gso, 1}, {gso, 0}});
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("shares of at least 1")));
+  EXPECT_THAT([&] { three_on(make_ring(5)).only(); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("one operator")));
+}
+
+TEST(Operators, OfSomeGraphsAreThoseOfEachGroup) {
+  const Graph batch = make_batch(std::vector<Graph>{make_ring(5), make_grid(2, 3), make_path(4)});
+  const Operators some = select_graphs(three_on(batch), std::vector<std::int64_t>{2, 0});
+  EXPECT_EQ(some.num_nodes(), 9);
+  EXPECT_EQ(some.num_graphs(), 2);
+  EXPECT_EQ(some.share(0), 2);
+  const Gso alone = make_gso(make_path(4), {.kind = GsoKind::kRandomWalk});
+  for (std::int64_t e = 0; e < alone.num_nonzeros(); ++e) {
+    EXPECT_EQ(some.of_group(1).values<double>()[e], alone.values<double>()[e]);
+  }
+}
+
+}  // namespace
+}  // namespace mpssm::graph
