@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Message-passing state-space models: linear recurrences on graphs, on the CPU at full speed."""
 
-from mpssm import functional, nn, portable, sensitivity
+from mpssm import distributed, functional, nn, portable, sensitivity
 from mpssm._engine import num_threads, version
 from mpssm.estimators import Forecaster, NodeClassifier, NodeRegressor
 from mpssm.functional import recurrence, spmm
@@ -9,5 +9,5 @@ from mpssm.gso import Gso
 from mpssm.run import Run, load
 
 __version__ = version()
-__all__ = ["Forecaster", "Gso", "NodeClassifier", "NodeRegressor", "Run", "functional", "load", "nn",
-           "num_threads", "portable", "recurrence", "sensitivity", "spmm"]
+__all__ = ["Forecaster", "Gso", "NodeClassifier", "NodeRegressor", "Run", "distributed", "functional",
+           "load", "nn", "num_threads", "portable", "recurrence", "sensitivity", "spmm"]
