@@ -11,6 +11,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/io/file.h"
 #include "mpssm/ops/runtime.h"
+#include "mpssm/study/audit.h"
 #include "mpssm/study/page.h"
 #include "mpssm/study/run_experiment.h"
 
@@ -48,6 +49,7 @@ Examples:
   mpssm reproduce hetero --row minesweeper    ten splits; stop and start again as you like
   mpssm reproduce hetero --seeds 3            the first three splits or seeds only
   mpssm reproduce runtime                     time against depth, beside a GCN
+  mpssm reproduce audit                       is what is recorded what it says?
   mpssm reproduce --page docs/results.md      the page of all recorded results
 
 Experiments: gpp ablation hetero temporal traffic lrgb runtime figure. A finished row is recorded in
@@ -106,23 +108,26 @@ int run(const Options& options) {
   const int asked = (options.experiment.empty() ? 0 : 1) + (options.list ? 1 : 0) +
                     (options.page.empty() ? 0 : 1);
   if (asked != 1) {
-    throw base::Error("reproduce: expected an experiment (see --help), --list or --page");
+    throw base::Error("reproduce: expected an experiment, audit, --list or --page");
   }
   const bool is_timing = options.experiment == "runtime" || options.experiment == "figure";
   if (is_timing && (!options.row.empty() || options.seeds > 0)) {
     throw base::Error("--row and --seeds: " + options.experiment + " has neither");
   }
   if (options.list) {
-    print(study::list_table(study::read_all_results(options.results), options.data_dir));
+    print(study::list_table(options.results, options.data_dir));
     return 0;
   }
   if (!options.page.empty()) {
     io::check_replaceable(options.page, study::kPageMark);
-    io::write_file(options.page, study::results_page(study::read_all_results(options.results),
-                                                     study::read_runtime(options.results),
-                                                     study::read_figure(options.results)));
+    io::write_file(options.page, study::results_page(options.results));
     say("wrote " + options.page);
     return 0;
+  }
+  if (options.experiment == "audit") {
+    const study::AuditReport report = study::audit_folder(options.results);
+    print(report.text);
+    return report.has_breach ? 1 : 0;
   }
   if (is_timing) return run_timing(options);
   catch_interrupts();
@@ -140,8 +145,8 @@ void add_reproduce(CLI::App& app, Action& action) {
       app.add_subcommand("reproduce", "Run the paper's experiments, our number beside theirs");
   verb->footer(kFooter);
   verb->add_option("experiment", options->experiment, "which one")
-      ->check(CLI::IsMember(
-          {"gpp", "ablation", "hetero", "temporal", "traffic", "lrgb", "runtime", "figure"}));
+      ->check(CLI::IsMember({"gpp", "ablation", "hetero", "temporal", "traffic", "lrgb", "runtime",
+                             "figure", "audit"}));
   verb->add_option("--row", options->row, "one row only")->type_name("NAME");
   verb->add_option("--seeds", options->seeds, "only the first N runs of each row (0: all)")
       ->type_name("N")

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "mpssm/report/text.h"
+#include "mpssm/study/audit.h"
 #include "mpssm/study/run_row.h"
 #include "mpssm/study/verdict.h"
 
@@ -65,10 +66,29 @@ std::string references_of(const Row& row, const RowResult& result, const std::st
   return words;
 }
 
-std::string markdown_row(const Row& row, const RowResult* result) {
+/// "sound, best of 24"
+std::string audit_cell(const Experiment& experiment, const Row& row, const RowResult& result,
+                       const Records& records) {
+  const RowAudit audit = audit_row(experiment, row, result, records);
+  const std::int64_t compared = result.compared.value_or(1);
+  return audit_words(audit) + (compared > 1 ? fmt::format(", best of {}", compared) : "");
+}
+
+/// "selecting, 5 of 24 settings" or "not begun"
+std::string state_without_result(const Row& row, const Selection* selection) {
+  if (selection == nullptr) return "not begun";
+  return fmt::format("selecting, {} of {} settings", num_compared(row, *selection),
+                     row.candidates.size());
+}
+
+std::string markdown_row(const Experiment& experiment, const Row& row, const Records& records) {
+  const RowResult* result = find_result(records.results, row.name);
   const std::string paper = row.paper ? printed_cell(row, *row.paper) : "";
   std::string line = fmt::format("| {} | {} | {} | ", row.name, paper, others_cell(row));
-  if (result == nullptr) return line + "not run | | | | | | |\n";
+  if (result == nullptr) {
+    return line + state_without_result(row, find_selection(records.selections, row.name)) +
+           " | | | | | | | |\n";
+  }
   const auto mean_of = [&](double scale, const auto& get) {
     return mean_words(row, values_of(*result, scale, get));
   };
@@ -76,10 +96,12 @@ std::string markdown_row(const Row& row, const RowResult* result) {
       has_validation(*result)
           ? mean_of(row.scale, [](const RunResult& run) { return *run.validation; })
           : "not recorded";
-  line += fmt::format("{} | {} | {} | {} | {:.1f} | {} | ", ours_of(row, *result),
-                      verdict_of(row, *result), validation, result->parameters,
+  line += fmt::format("{} | {} | {} | {} | {} | {:.1f} | {} | ", ours_of(row, *result),
+                      verdict_of(row, *result), validation,
+                      audit_cell(experiment, row, *result, records), result->parameters,
                       milliseconds_per_step(*result), code_cell(*result));
   std::vector<std::string> notes;
+  if (!result->chosen.empty()) notes.push_back("chosen: " + result->chosen);
   if (!row.unfair.empty()) notes.push_back(row.unfair);
   if (!row.about.empty()) notes.push_back(row.about);
   if (!row.raw_metric.empty() && result->runs.front().raw) {
@@ -184,15 +206,22 @@ std::string records_of(const std::vector<const RowResult*>& results) {
 
 }  // namespace
 
-std::string list_table(const AllResults& results, const std::filesystem::path& data_dir) {
+std::string list_table(const std::filesystem::path& folder, const std::filesystem::path& data_dir) {
+  const AllResults results = read_all_results(folder);
+  const AllSelections selections = read_all_selections(folder);
   std::vector<std::vector<std::string>> rows = {
-      {"experiment", "row", "dataset", "runs", "files", "recorded"}};
+      {"experiment", "row", "dataset", "runs", "files", "state", "audit"}};
   for (const Experiment& experiment : experiments()) {
+    const Records records{.results = results.at(experiment.name),
+                          .selections = selections.at(experiment.name)};
     for (const Row& row : experiment.rows) {
-      const RowResult* known = find_result(results.at(experiment.name), row.name);
+      const RowResult* known = find_result(records.results, row.name);
       rows.push_back({experiment.name, row.name, row.dataset, std::to_string(row.num_runs()),
                       is_absent(row.dataset, data_dir) ? "absent" : "here",
-                      known != nullptr ? ours_of(row, *known) : "no"});
+                      known != nullptr
+                          ? ours_of(row, *known)
+                          : state_without_result(row, find_selection(records.selections, row.name)),
+                      known != nullptr ? audit_cell(experiment, row, *known, records) : ""});
     }
   }
   return report::table(rows);
@@ -205,7 +234,7 @@ std::string experiment_table(const Experiment& experiment, const std::vector<Row
   for (const Row& row : experiment.rows) {
     const RowResult* result = find_result(results, row.name);
     rows.push_back({row.name, row.paper ? printed_cell(row, *row.paper) : "-", others_cell(row),
-                    result != nullptr ? ours_of(row, *result) : "not run",
+                    result != nullptr ? ours_of(row, *result) : state_without_result(row, nullptr),
                     result != nullptr ? verdict_of(row, *result) : ""});
     if (result != nullptr) protocols += fmt::format("{}: {}\n", row.name, result->protocol);
   }
@@ -225,24 +254,27 @@ std::string quick_table(const Experiment& experiment, const std::vector<RowResul
   return report::table(rows);
 }
 
-std::string results_page(const AllResults& results, const std::optional<RuntimeTable>& runtime,
-                         const std::optional<FigureTable>& figure) {
+std::string results_page(const std::filesystem::path& folder) {
+  const AllResults results = read_all_results(folder);
+  const AllSelections selections = read_all_selections(folder);
   std::string tables;
   std::vector<const RowResult*> recorded;
   for (const Experiment& experiment : experiments()) {
+    const Records records{.results = results.at(experiment.name),
+                          .selections = selections.at(experiment.name)};
     tables += fmt::format(
         "\n"
         "## {}\n"
         "\n"
         "Printed numbers: {}. `mpssm reproduce {}`\n"
         "\n"
-        "| row | paper | others there | ours | verdict | validation | parameters | ms per step | "
-        "code | notes |\n"
-        "|---|---|---|---|---|---|---|---|---|---|\n",
+        "| row | paper | others there | ours | verdict | validation | audit | parameters | "
+        "ms per step | code | notes |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|\n",
         experiment.title, experiment.source, experiment.name);
     for (const Row& row : experiment.rows) {
-      const RowResult* result = find_result(results.at(experiment.name), row.name);
-      tables += markdown_row(row, result);
+      const RowResult* result = find_result(records.results, row.name);
+      tables += markdown_row(experiment, row, records);
       if (result != nullptr) recorded.push_back(result);
     }
   }
@@ -263,11 +295,17 @@ Written by `mpssm reproduce --page docs/results.md` from the files in `results/`
   published scores also average batches of another size without weights, which leaves up to 0.04 of doubt.
 - *Validation*: the same for the validation part. "Not recorded": the file was written before it was kept, so how the
   settings were chosen cannot be checked.
+- *Audit*: what `mpssm reproduce audit` says of the record, but for the existence of its commits. "Sound": from a clean commit,
+  with the protocol's seeds and splits and the settings that `configs/reproduce/` says today; where a row names candidates
+  ("best of n"), all of them were trained for their validation values, which are kept beside it, and these chose; rows
+  without candidates have one setting, and what was tried by hand before it was written down is not counted. "Not
+  auditable": recorded before these things were kept. No test value chose anything in a row of candidates.
 - *Code*: the commit that the program was built from. "Commit not certain": the file does not say whether files were
   changed on top of it.
 
 )" + records_of(recorded) +
-         tables + dense_markdown(results) + runtime_markdown(runtime) + figure_markdown(figure);
+         tables + dense_markdown(results) + runtime_markdown(read_runtime(folder)) +
+         figure_markdown(read_figure(folder));
 }
 
 }  // namespace mpssm::study

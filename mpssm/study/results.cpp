@@ -3,18 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <sys/file.h>
-#include <system_error>
 #include <tuple>
-#include <unistd.h>
 
 #include "mpssm/base/error.h"
-#include "mpssm/base/printable.h"
-#include "mpssm/io/file.h"
 #include "mpssm/io/json_text.h"
+#include "mpssm/study/json_lines.h"
 #include "mpssm/study/rows.h"
 
 namespace mpssm::study {
@@ -23,33 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr std::int64_t kMaxResultsBytes = 1 << 26;
-
-/// Whoever adds a row reads the whole file first: nobody else may write in between. The lock is on
-/// the folder itself, so no file is left behind.
-class FolderLock {
- public:
-  explicit FolderLock(const fs::path& folder)
-      : file_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    // A file system without locks is no reason to lose a result.
-    if (file_ >= 0) flock(file_, LOCK_EX);
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-  ~FolderLock() {
-    if (file_ >= 0) close(file_);
-  }
-
- private:
-  int file_;
-};
-
 // --- writing ------------------------------------------------------------------------------------
-
-template <typename Value>
-ordered_json or_null(const std::optional<Value>& value) {
-  return value ? ordered_json(*value) : ordered_json();
-}
 
 std::string line_of(const RowResult& row, const RunResult& run) {
   ordered_json references = ordered_json::array();
@@ -74,6 +43,8 @@ std::string line_of(const RowResult& row, const RunResult& run) {
                              {"peak_mib", std::round(run.peak_mib)},
                              {"parameters", row.parameters},
                              {"planned", row.planned},
+                             {"compared", or_null(row.compared)},
+                             {"chosen", row.chosen},
                              {"protocol", row.protocol},
                              {"references", std::move(references)},
                              {"version", row.version},
@@ -87,57 +58,6 @@ std::string line_of(const RowResult& row, const RunResult& run) {
 }
 
 // --- reading ------------------------------------------------------------------------------------
-
-/// A line of the file, its number counted from 1.
-struct ResultLine {
-  std::string place;  ///< "results/gpp.jsonl:7"
-  std::string text;
-  ordered_json json;
-};
-
-/// Throws with the place of the line.
-[[noreturn]] void refuse_line(const std::string& place, const std::string& why) {
-  throw base::Error(place, "not a result: " + why);
-}
-
-std::vector<ResultLine> read_lines(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return {};
-  const std::string content = io::read_file(path, kMaxResultsBytes);
-  std::vector<ResultLine> lines;
-  for (std::size_t begin = 0; begin < content.size();) {
-    const std::size_t end = std::min(content.find('\n', begin), content.size());
-    ResultLine line{.place = fmt::format("{}:{}", path.string(), lines.size() + 1),
-                    .text = content.substr(begin, end - begin),
-                    .json = {}};
-    try {
-      line.json = ordered_json::parse(line.text);
-    } catch (const ordered_json::exception& error) {
-      refuse_line(line.place, error.what());
-    }
-    lines.push_back(std::move(line));
-    begin = end + 1;
-  }
-  return lines;
-}
-
-/// For words that are shown: one line, nothing that moves a terminal's cursor.
-std::string words_at(const ordered_json& json, const char* key) {
-  auto words = json.at(key).get<std::string>();
-  if (base::printable(words, std::string::npos) == words) return words;
-  throw base::Error(fmt::format("'{}': expected one line of text", key));
-}
-
-std::int64_t whole_at(const ordered_json& json, const char* key) {
-  const ordered_json& value = json.at(key);
-  if (value.is_number_integer()) return value.get<std::int64_t>();
-  throw base::Error(fmt::format("'{}': expected a whole number", key));
-}
-
-template <typename Value>
-std::optional<Value> or_nothing(const ordered_json& value) {
-  return value.is_null() ? std::nullopt : std::optional<Value>(value.get<Value>());
-}
 
 RunResult read_run(const ordered_json& json) {
   RunResult run{.seed = whole_at(json, "seed"),
@@ -170,7 +90,9 @@ RowResult read_row(const ordered_json& json) {
                 .version = words_at(json, "version"),
                 .version_matches = json.at("version_matches"),
                 .parameters = whole_at(json, "parameters"),
-                .planned = whole_at(json, "planned")};
+                .planned = whole_at(json, "planned"),
+                .compared = whole_or_nothing_at(json, "compared"),
+                .chosen = words_at(json, "chosen")};
   for (const ordered_json& reference : json.at("references")) {
     row.references.push_back({words_at(reference, "name"), reference.at("test")});
   }
@@ -204,12 +126,13 @@ void add_line(const ordered_json& json, const std::string& experiment,
   if (row == rows.end()) row = rows.insert(rows.end(), read);
   const auto common = [](const RowResult& any) {
     return std::tie(any.dataset, any.metric, any.version, any.version_matches, any.parameters,
-                    any.planned);
+                    any.planned, any.compared, any.chosen);
   };
   if (common(read) != common(*row)) {
     throw base::Error(
-        "expected the same dataset, metric, version, parameters and planned runs as in the other "
-        "runs of " +
+        "expected the same dataset, metric, version, parameters, planned runs and choice of "
+        "settings "
+        "as in the other runs of " +
         row->row);
   }
   RunResult run = read_run(json);
@@ -225,15 +148,8 @@ fs::path results_path(const fs::path& folder, const std::string& experiment) {
 
 std::vector<RowResult> read_results(const fs::path& path) {
   std::vector<RowResult> rows;
-  for (const ResultLine& line : read_lines(path)) {
-    try {
-      add_line(line.json, path.stem().string(), rows);
-    } catch (const ordered_json::exception& error) {
-      refuse_line(line.place, error.what());
-    } catch (const base::Error& error) {
-      throw error.within(line.place + ": not a result");
-    }
-  }
+  for_each_json_line(path,
+                     [&](const ordered_json& json) { add_line(json, path.stem().string(), rows); });
   return rows;
 }
 
@@ -252,22 +168,9 @@ AllResults read_all_results(const fs::path& folder) {
 }
 
 void record_result(const fs::path& path, const RowResult& result) {
-  fs::create_directories(path.parent_path());
-  const FolderLock lock(path.parent_path());
-  std::string own;
-  for (const RunResult& run : result.runs) own += line_of(result, run);
-  std::string content;
-  bool is_placed = false;
-  for (const ResultLine& line : read_lines(path)) {
-    if (line.json.contains("row") && line.json.at("row") == result.row) {
-      if (!is_placed) content += own;
-      is_placed = true;
-    } else {
-      content += line.text + "\n";
-    }
-  }
-  if (!is_placed) content += own;
-  io::write_file(path, content);
+  std::string lines;
+  for (const RunResult& run : result.runs) lines += line_of(result, run);
+  replace_lines_of(path, result.row, lines);
 }
 
 }  // namespace mpssm::study

@@ -44,7 +44,11 @@ struct RowResult {
   std::string version;          ///< of the program that recorded it
   bool version_matches = true;  ///< false: settings or numbers are not those of that version
   std::int64_t parameters = 0;
-  std::int64_t planned = 0;                                   ///< runs of the whole protocol
+  std::int64_t planned = 0;  ///< runs of the whole protocol
+  /// How many settings were compared on validation, 1 if the row names no candidates; none: not
+  /// kept. What people tried by hand before the row was written is not in it.
+  std::optional<std::int64_t> compared = {};
+  std::string chosen = {};  ///< the candidate that won, "train.lr=0.003 model.hops=5"
   std::vector<report::RunRecord::Reference> references = {};  ///< of the first run
   std::vector<RunResult> runs = {};
 };

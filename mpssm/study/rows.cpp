@@ -12,6 +12,8 @@
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
+#include "mpssm/train/search.h"
+
 namespace mpssm::study {
 namespace {
 
@@ -61,6 +63,11 @@ void apply_table(const toml::table& table, const std::string& where, Row& row) {
         name == "paper_runs") {
       continue;
     }
+    const auto settings = [](const toml::node& list) {
+      Settings words;
+      for (const auto& one : *list.as_array()) words.push_back(*one.value<std::string>());
+      return words;
+    };
     if (name == "name") {
       text(row.name);
     } else if (name == "dataset") {
@@ -101,7 +108,17 @@ void apply_table(const toml::table& table, const std::string& where, Row& row) {
       row.seeds.clear();
       for (const auto& seed : *node.as_array()) row.seeds.push_back(*seed.value<std::int64_t>());
     } else if (name == "settings") {
-      for (const auto& one : *node.as_array()) row.settings.push_back(*one.value<std::string>());
+      row.own = settings(node);
+      row.settings.insert(row.settings.end(), row.own.begin(), row.own.end());
+    } else if (name == "candidates") {
+      row.candidates.clear();
+      for (const auto& one : *node.as_array()) row.candidates.push_back(settings(one));
+    } else if (name == "candidate_grid") {
+      row.candidates = train::search_points(settings(node), 0);
+    } else if (name == "candidate_runs") {
+      row.candidate_runs = node.value<std::int64_t>().value();
+    } else if (name == "candidate_budget") {
+      row.candidate_budget = settings(node);
     } else {
       throw_mistake(where, fmt::format("unknown key '{}'", name));
     }
@@ -120,12 +137,13 @@ Experiment parse_experiment(const std::string& name) {
     const toml::table& entry = *node.as_table();
     Row row = defaults;
     if (const auto like = entry["like"].value<std::string>()) {
-      const auto model = std::find_if(experiment.rows.begin(), experiment.rows.end(),
-                                      [&](const Row& other) { return other.name == *like; });
-      if (model == experiment.rows.end())
-        throw_mistake(name, "like '" + *like + "': no such row above");
+      const Row* model = find_row(experiment, *like);
+      if (model == nullptr) throw_mistake(name, "like '" + *like + "': no such row above");
       row = *model;
+      row.like = *like;
     }
+    row.own.clear();
+    row.has_own_dataset = entry.contains("dataset");
     apply_table(entry, name, row);
     const auto runs = table["paper_runs"].value<std::int64_t>().value_or(0);
     if (row.paper && row.paper->std > 0.0) row.paper->runs = runs;
@@ -146,6 +164,33 @@ const std::vector<Experiment>& experiments() {
     return list;
   }();
   return all;
+}
+
+std::vector<PlannedRun> Row::plan(std::int64_t most) const {
+  std::vector<PlannedRun> all;
+  for (std::int64_t split = 0; split < splits; ++split) {
+    for (const std::int64_t seed : seeds) all.push_back({.split = split, .seed = seed});
+  }
+  if (most > 0 && most < std::ssize(all)) all.resize(static_cast<std::size_t>(most));
+  return all;
+}
+
+const Row* find_row(const Experiment& experiment, std::string_view name) {
+  const auto found = std::find_if(experiment.rows.begin(), experiment.rows.end(),
+                                  [&](const Row& row) { return row.name == name; });
+  return found == experiment.rows.end() ? nullptr : &*found;
+}
+
+Settings candidate_settings(const Row& row, const Settings& candidate) {
+  Settings all = candidate;
+  all.insert(all.end(), row.candidate_budget.begin(), row.candidate_budget.end());
+  return all;
+}
+
+std::string joined_settings(const Settings& settings) {
+  std::string words;
+  for (const std::string& setting : settings) words += (words.empty() ? "" : " ") + setting;
+  return words;
 }
 
 double on_our_scale(const Row& row, const Printed& printed) {

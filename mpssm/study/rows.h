@@ -19,6 +19,17 @@ struct Printed {
   bool raw = false;       ///< on raw labels, where ours are divided by label_max
 };
 
+/// "KEY=VALUE" each.
+using Settings = std::vector<std::string>;
+
+/// Split and seed of a run.
+struct PlannedRun {
+  std::int64_t split = 0;
+  std::int64_t seed = 0;
+
+  bool operator==(const PlannedRun&) const = default;
+};
+
 /// A number of the paper and how we run for it; from configs/reproduce/*.toml.
 struct Row {
   std::string name;
@@ -40,9 +51,18 @@ struct Row {
   std::vector<Printed> others;   ///< the best other models of the paper's table
   std::vector<std::int64_t> seeds = {0};
   std::int64_t splits = 1;
-  std::vector<std::string> settings;
+  Settings settings;
+  std::string like;  ///< the row that it takes its keys from; empty: those of the experiment
+  Settings own;      ///< what `settings` adds to those of that row
+  bool has_own_dataset = false;  ///< another dataset than that row's
+  /// Settings to choose from on validation, each on top of `settings`; empty: nothing to choose.
+  std::vector<Settings> candidates;
+  std::int64_t candidate_runs = 1;  ///< the first of the protocol, on which they are compared
+  Settings candidate_budget;        ///< for these runs only, as "train.epochs=50"; empty: as long
 
   std::int64_t num_runs() const { return std::ssize(seeds) * splits; }
+  /// Every split with every seed, the first `most` of them (0: all).
+  std::vector<PlannedRun> plan(std::int64_t most = 0) const;
 };
 
 struct Experiment {
@@ -57,6 +77,15 @@ const std::vector<Experiment>& experiments();
 
 /// TOML of configs/reproduce/<name>.toml, compiled in; nullptr: none of that name.
 const char* experiment_toml(std::string_view name);
+
+/// That row of an experiment, or nullptr.
+const Row* find_row(const Experiment& experiment, std::string_view name);
+
+/// What a candidate is compared with: itself and the budget.
+Settings candidate_settings(const Row& row, const Settings& candidate);
+
+/// "train.lr=0.003 model.hops=5"
+std::string joined_settings(const Settings& settings);
 
 /// A printed number on our scale: log10(mse) of labels divided by row.label_max.
 double on_our_scale(const Row& row, const Printed& printed);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
-#include <utility>
 #include <vector>
 
 #include "mpssm/base/error.h"
@@ -13,6 +12,7 @@
 #include "mpssm/io/csv.h"
 #include "mpssm/run/run_folder.h"
 #include "mpssm/train/preset.h"
+#include "mpssm/train/search.h"
 
 namespace mpssm::study {
 namespace {
@@ -53,16 +53,15 @@ bool refit(const train::Config& config, const fs::path& selected, const Row& row
   return true;
 }
 
-/// (split, seed) of the runs in order: every split with every seed.
-std::vector<std::pair<std::int64_t, std::int64_t>> plan_of(const Row& row,
-                                                           const RunOptions& options) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> plan;
-  for (std::int64_t split = 0; split < row.splits; ++split) {
-    for (const std::int64_t seed : row.seeds) plan.emplace_back(split, seed);
-  }
-  const std::int64_t wanted = options.quick ? 1 : options.max_runs;
-  if (wanted > 0 && wanted < std::ssize(plan)) plan.resize(static_cast<std::size_t>(wanted));
-  return plan;
+fs::path folder_of(const PlannedRun& run) {
+  return fmt::format("split-{}-seed-{}", run.split, run.seed);
+}
+
+/// Folder of the runs of one candidate; a row without candidates has one of its own.
+fs::path row_folder(const Experiment& experiment, const Row& row, const RunOptions& options,
+                    const Settings& candidate) {
+  const fs::path folder = options.out / experiment.name / row.name;
+  return candidate.empty() ? folder : folder / train::folder_name(candidate);
 }
 
 /// What the row shows of a run that has ended.
@@ -87,12 +86,13 @@ RunResult result_of(const Row& row, const report::RunRecord& record, const fs::p
 
 }  // namespace
 
-train::Config config_of(const Row& row, bool quick) {
+train::Config config_of(const Row& row, bool quick, const Settings& candidate) {
   const bool has_quick_data = !row.quick_dataset.empty();
   const std::string& dataset = quick && has_quick_data ? row.quick_dataset : row.dataset;
   train::Config config = train::preset_config(dataset);
   config.data.name = dataset;
   for (const std::string& setting : row.settings) train::apply_setting(config, setting);
+  for (const std::string& setting : candidate) train::apply_setting(config, setting);
   if (row.refit) train::apply_setting(config, "train.track_test=true");
   if (quick) train::apply_setting(config, has_quick_data ? "train.epochs=150" : "train.epochs=2");
   train::check(config);
@@ -106,21 +106,63 @@ bool is_absent(const std::string& dataset, const fs::path& data_dir) {
   return info != nullptr && !info->files.empty() && !data::is_present(*info, load);
 }
 
+bool run_candidates(const Experiment& experiment, const Row& row, const RunOptions& options,
+                    const TrainRun& train_run, Selection& selection,
+                    const std::function<void()>& on_run) {
+  for (const Settings& candidate : row.candidates) {
+    fs::path folder = row_folder(experiment, row, options, candidate);
+    // Shorter runs are no runs of the row.
+    if (!row.candidate_budget.empty()) folder /= "candidate";
+    train::Config config = config_of(row, options.quick, candidate_settings(row, candidate));
+    for (const PlannedRun& planned : row.plan(row.candidate_runs)) {
+      if (selection.find(joined_settings(candidate), planned) != nullptr) continue;
+      config.seed = planned.seed;
+      config.data.split = planned.split;
+      const fs::path run = folder / folder_of(planned);
+      CandidateRun result{
+          .candidate = joined_settings(candidate),
+          .seed = planned.seed,
+          .split = planned.split,
+          .code = provenance_of(run, fs::exists(run / "record.json"), options.program)};
+      try {
+        const auto record = train_run(config, run);
+        keep_provenance(run, result.code);
+        if (!record) return false;
+        const double validation = record->metrics.at("val").at(row.metric);
+        if (std::isfinite(validation)) result.validation = validation;
+        result.steps = record->steps;
+        result.seconds = record->seconds;
+        result.config = train::to_toml(run::read_run_config(run));
+      } catch (const base::Error& error) {
+        if (error.kind() != base::ErrorKind::kDiverged) throw;
+        keep_provenance(run, result.code);
+        result.config = train::to_toml(config);
+      }
+      selection.runs.push_back(std::move(result));
+      on_run();
+    }
+  }
+  return true;
+}
+
 std::optional<RowResult> run_row(const Experiment& experiment, const Row& row,
-                                 const RunOptions& options, const TrainRun& train_run) {
-  train::Config config = config_of(row, options.quick);
+                                 const RunOptions& options, const Settings& chosen,
+                                 const TrainRun& train_run,
+                                 const std::function<void(const RowResult&)>& on_run) {
+  train::Config config = config_of(row, options.quick, chosen);
   RowResult result{.experiment = experiment.name,
                    .row = row.name,
                    .dataset = config.data.name,
                    .metric = row.metric,
                    .protocol = {},
                    .version = version_of(options.program),
-                   .planned = options.quick ? 1 : row.num_runs()};
-  for (const auto& [split, seed] : plan_of(row, options)) {
-    config.seed = seed;
-    config.data.split = split;
-    const fs::path run =
-        options.out / experiment.name / row.name / (fmt::format("split-{}-seed-{}", split, seed));
+                   .planned = options.quick ? 1 : row.num_runs(),
+                   .compared = std::max<std::int64_t>(std::ssize(row.candidates), 1),
+                   .chosen = joined_settings(chosen)};
+  for (const PlannedRun& planned : row.plan(options.quick ? 1 : options.max_runs)) {
+    config.seed = planned.seed;
+    config.data.split = planned.split;
+    const fs::path run = row_folder(experiment, row, options, chosen) / folder_of(planned);
     const Provenance code = provenance_of(run, is_finished(run, row), options.program);
     const auto record = train_run(config, run);
     keep_provenance(run, code);
@@ -134,16 +176,16 @@ std::optional<RowResult> run_row(const Experiment& experiment, const Row& row,
       result.references = record->references;
     }
     result.runs.push_back(std::move(one));
+    on_run(result);
   }
   return result;
 }
 
-Recorded is_recorded(const RowResult* known, const Row& row, const RunOptions& options,
-                     const std::string& origin) {
-  if (known == nullptr || known->runs.size() < plan_of(row, options).size()) return Recorded::kNo;
+std::string difference_from_row(const std::string& recorded_config, const Row& row, bool quick,
+                                const Settings& candidate, const std::string& origin) {
   train::Config recorded;
-  train::apply_toml(recorded, known->runs.front().config, origin);
-  train::Config wanted = config_of(row, options.quick);
+  train::apply_toml(recorded, recorded_config, origin);
+  train::Config wanted = config_of(row, quick, candidate);
   if (wanted.by_rules) wanted = train::with_given(recorded, wanted);
   wanted.seed = recorded.seed;
   wanted.data.split = recorded.data.split;
@@ -151,8 +193,7 @@ Recorded is_recorded(const RowResult* known, const Row& row, const RunOptions& o
   wanted.data.name = recorded.data.name;
   if (wanted.data.lags == 0) wanted.data.lags = recorded.data.lags;
   if (wanted.data.horizon == 0) wanted.data.horizon = recorded.data.horizon;
-  const bool is_same = train::to_toml(recorded) == train::to_toml(wanted);
-  return is_same ? Recorded::kYes : Recorded::kOtherSettings;
+  return train::first_difference(recorded, wanted);
 }
 
 }  // namespace mpssm::study

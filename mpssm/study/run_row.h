@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Running a row of the paper: its settings, its seeds and splits, what its runs gave.
+// Running a row of the paper: its candidates on validation, then its seeds and splits with the one
+// that was chosen, and what they gave.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "mpssm/study/provenance.h"
 #include "mpssm/study/results.h"
 #include "mpssm/study/rows.h"
+#include "mpssm/study/selection.h"
 #include "mpssm/train/config.h"
 
 namespace mpssm::study {
@@ -26,24 +28,28 @@ struct RunOptions {
 using TrainRun = std::function<std::optional<report::RunRecord>(const train::Config& config,
                                                                 const std::filesystem::path& run)>;
 
-/// What the runs take from the row; seed and split are set for each.
-train::Config config_of(const Row& row, bool quick);
+/// What the runs take from the row and one of its candidates; seed and split are set for each.
+train::Config config_of(const Row& row, bool quick, const Settings& candidate = {});
 
 /// Whether a registered dataset's files are not there.
 bool is_absent(const std::string& dataset, const std::filesystem::path& data_dir);
 
-/// Runs the row; finished runs are read again, interrupted ones go on. nullopt: interrupted.
-std::optional<RowResult> run_row(const Experiment& experiment, const Row& row,
-                                 const RunOptions& options, const TrainRun& train_run);
+/// Trains the candidates that `selection` lacks, on validation; finished runs are read again,
+/// interrupted ones go on. `on_run` is told after each. False: interrupted.
+bool run_candidates(const Experiment& experiment, const Row& row, const RunOptions& options,
+                    const TrainRun& train_run, Selection& selection,
+                    const std::function<void()>& on_run);
 
-/// Whether what is recorded of a row is what running it would give.
-enum class Recorded {
-  kNo,             ///< nothing, or fewer runs
-  kOtherSettings,  ///< enough runs, but not of these settings
-  kYes
-};
-/// `known`: what is recorded, or nullptr; `origin` names its file in messages.
-Recorded is_recorded(const RowResult* known, const Row& row, const RunOptions& options,
-                     const std::string& origin);
+/// Runs the row with the candidate that was chosen (empty: it has none) of `compared`; `on_run` is
+/// told what there is after each run. nullopt: interrupted.
+std::optional<RowResult> run_row(const Experiment& experiment, const Row& row,
+                                 const RunOptions& options, const Settings& chosen,
+                                 const TrainRun& train_run,
+                                 const std::function<void(const RowResult&)>& on_run);
+
+/// In which setting a recorded run is not what the row says, with that candidate: "KEY is a there,
+/// b here"; empty: in none. `origin` names its file in messages.
+std::string difference_from_row(const std::string& recorded_config, const Row& row, bool quick,
+                                const Settings& candidate, const std::string& origin);
 
 }  // namespace mpssm::study

@@ -11,7 +11,8 @@ from pathlib import Path
 from refusal import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
-COLUMNS = ["row", "paper", "others there", "ours", "verdict", "validation", "parameters", "ms per step", "code", "notes"]
+COLUMNS = ["row", "paper", "others there", "ours", "verdict", "validation", "audit", "parameters", "ms per step",
+           "code", "notes"]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -74,7 +75,7 @@ def result_of(experiment, row, values, **changes):
              "libtorch": "2.0.0", "config": f"seed = {i}\n"} for i, value in enumerate(values)]
     return {"experiment": experiment, "row": row, "dataset": keys["dataset"], "metric": keys["metric"],
             "protocol": f"as {row} is done", "version": "0.0.0", "version_matches": True, "parameters": 4321,
-            "planned": num_runs(keys), "references": [], "runs": runs, **changes}
+            "planned": num_runs(keys), "compared": 1, "chosen": "", "references": [], "runs": runs, **changes}
 
 
 def lines_of(result):
@@ -92,7 +93,7 @@ def recorded_runs(path, row):
 def older(result, **changes):
     """The same as it was recorded before runs said this of themselves."""
     unknown = {"validation": None, "commit": "", "dirty": None, "machine": "", "libtorch": ""}
-    return {**result, "runs": [{**run, **unknown} for run in result["runs"]], **changes}
+    return {**result, "compared": None, "runs": [{**run, **unknown} for run in result["runs"]], **changes}
 
 
 def t_quantile(freedom):
@@ -144,9 +145,9 @@ class Reproduce(BadInput):
         return self.succeed("reproduce", *args, **options)
 
     def listed(self):
-        """{(experiment, row): [dataset, runs, files, recorded]}"""
+        """{(experiment, row): [dataset, runs, files, state, audit]}, the last one of recorded rows"""
         header, *rows = table_rows(self.reproduce("--list").out)
-        self.assertEqual(header, ["experiment", "row", "dataset", "runs", "files", "recorded"])
+        self.assertEqual(header, ["experiment", "row", "dataset", "runs", "files", "state", "audit"])
         self.assertEqual(len({tuple(row[:2]) for row in rows}), len(rows))
         return {(row[0], row[1]): row[2:] for row in rows}
 
