@@ -18,6 +18,7 @@
 #include <Spectra/Util/SimpleRandom.h>
 
 #include "mpssm/graph/breadth_first.h"
+#include "mpssm/graph/factor_work.h"
 #include "mpssm/graph/submatrix.h"
 
 namespace mpssm::graph {
@@ -94,36 +95,6 @@ class Lanczos : public Spectra::SymEigsSolver<Op> {
     return (this->m_fac.matrix_V() * small.eigenvectors().rightCols<1>()).normalized();
   }
 };
-
-// Multiply-adds of a sparse Cholesky factorisation in Eigen's order, counted column by column along
-// the elimination tree; infinite as soon as it is plain that the factor is too large to hold.
-double factor_work(const SparseMatrix& matrix) {
-  constexpr std::int64_t kMaxFill = 20'000'000;
-  using Permutation = Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, int>;
-  Permutation order;
-  Eigen::AMDOrdering<int>()(matrix, order);
-  SparseMatrix ordered;
-  ordered = matrix.twistedBy(Permutation(order.inverse()));
-  const Eigen::Index n = matrix.cols();
-  std::vector<Eigen::Index> parent(n, -1);
-  std::vector<Eigen::Index> seen_from(n, -1);
-  std::vector<double> column_size(n, 1.0);
-  std::int64_t fill = 0;
-  for (Eigen::Index k = 0; k < n; ++k) {
-    seen_from[k] = k;
-    for (SparseMatrix::InnerIterator entry(ordered, k); entry && entry.row() < k; ++entry) {
-      for (Eigen::Index i = entry.row(); seen_from[i] != k; i = parent[i]) {
-        if (parent[i] < 0) parent[i] = k;
-        seen_from[i] = k;
-        column_size[i] += 1.0;
-        if (++fill > kMaxFill) return kInfinity;
-      }
-    }
-  }
-  double work = 0.0;
-  for (const double size : column_size) work += size * size;
-  return work;
-}
 
 struct EigenPair {
   double value = 0.0;
