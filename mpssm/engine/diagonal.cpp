@@ -7,8 +7,9 @@
 // because X(T) = sum_i sigma^i A^i C(T-i) and d sigma^i = i sigma^(i-1). One product with A' per
 // step gives both, and no state is ever stored: memory does not depend on T for constant input.
 // When every output has a gradient, P takes G(t) in at each step and the stored outputs take the
-// place of C.
+// place of C. Of several hops between two inputs the last alone meets C and G, and counts for all.
 #include <algorithm>
+#include <vector>
 
 #include "mpssm/engine/plans.h"
 #include "mpssm/engine/slice_operator.h"
@@ -25,14 +26,12 @@ using kernels::SliceLayout;
 template <typename T>
 class SliceView {
  public:
-  SliceView(const RecurrenceShape& shape, const SliceOperator<T>& op, const Slicing& slicing,
-            std::int64_t task)
+  SliceView(const RecurrenceShape& shape, const std::vector<SliceOperator<T>>& operators,
+            const Slicing& slicing, std::int64_t task)
       : shape_(shape),
-        op_(op),
-        lanes_(slicing.lanes),
-        batch_(task / slicing.count),
-        begin_((task % slicing.count) * slicing.lanes),
-        width_(std::min(slicing.lanes, shape.channels - begin_)) {}
+        slice_(slicing.of_task(task)),
+        op_(operators[slice_.group]),
+        batch_(task / slicing.count()) {}
 
   void pack(const T* data, T* slice) const { pack_at(data, batch_ * shape_.block(), slice); }
   void pack(const T* data, std::int64_t t, T* slice) const { pack_at(data, block_at(t), slice); }
@@ -41,28 +40,28 @@ class SliceView {
     unpack_at(slice, data, block_at(t));
   }
 
-  std::int64_t channel_begin() const { return begin_ / 2; }  ///< complex
-  std::int64_t size() const { return shape_.num_nodes() * lanes_; }
+  const SliceOperator<T>& op() const { return op_; }
+  const ChannelSlice& slice() const { return slice_; }
+  std::int64_t batch() const { return batch_; }
+  std::int64_t size() const { return shape_.num_nodes() * slice_.lanes; }
 
  private:
   std::int64_t block_at(std::int64_t t) const {
     return (batch_ * shape_.num_steps + t) * shape_.block();
   }
   void pack_at(const T* data, std::int64_t block, T* slice) const {
-    kernels::pack_slice(SliceLayout::kComplex, data + block + begin_, shape_.channels,
-                        shape_.num_nodes(), width_, lanes_, slice, op_.node);
+    kernels::pack_slice(SliceLayout::kComplex, data + block + slice_.begin, shape_.channels,
+                        shape_.num_nodes(), slice_.width, slice_.lanes, slice, op_.node);
   }
   void unpack_at(const T* slice, T* data, std::int64_t block) const {
-    kernels::unpack_slice(SliceLayout::kComplex, slice, shape_.num_nodes(), width_, lanes_,
-                          data + block + begin_, shape_.channels, op_.place);
+    kernels::unpack_slice(SliceLayout::kComplex, slice, shape_.num_nodes(), slice_.width,
+                          slice_.lanes, data + block + slice_.begin, shape_.channels, op_.place);
   }
 
   const RecurrenceShape& shape_;
+  const ChannelSlice& slice_;
   const SliceOperator<T>& op_;
-  std::int64_t lanes_;
   std::int64_t batch_;
-  std::int64_t begin_;
-  std::int64_t width_;
 };
 
 constexpr std::int64_t kForwardSlices = 3;
@@ -79,20 +78,20 @@ struct Buffers {
   T* sigma_re;
   T* sigma_im;
   T* slices;        // [workers][slices_each][N][lanes]
-  double* grad_re;  // of sigma: one row of lanes / 2 per task
+  double* grad_re;  // of sigma: [batch][half]
   double* grad_im;
   std::int64_t worker_stride;
 
   Buffers(const RecurrenceCall& call, std::int64_t workers, std::int64_t slices_each,
           bool grad_sigma, Workspace& workspace)
       : slicing(Slicing::make<T>(call.shape, workers)) {
-    const std::int64_t sums = grad_sigma ? call.shape.batch * slicing.half() : 0;
-    sigma_re = workspace.take<T>(slicing.half());
-    sigma_im = workspace.take<T>(slicing.half());
+    const std::int64_t sums = grad_sigma ? call.shape.batch * slicing.half : 0;
+    sigma_re = workspace.take<T>(slicing.half);
+    sigma_im = workspace.take<T>(slicing.half);
     grad_re = workspace.take<double>(sums);
     grad_im = workspace.take<double>(sums);
     worker_stride = slices_each * call.shape.num_nodes() * slicing.lanes;
-    const bool shared = worth_sharing(call.shape.batch * slicing.count, slice_work(call.shape));
+    const bool shared = worth_sharing(call.shape.batch * slicing.count(), slice_work(call.shape));
     slices = workspace.take<T>((shared ? workers : 1) * worker_stride);
   }
 };
@@ -120,21 +119,21 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
   const RecurrenceShape& shape = call.shape;
   const ForwardBuffers<T> buffers(call, executor.workers(), workspace);
   const Slicing& slicing = buffers.slicing;
-  spread_sigma(in.w_state, shape.channels, slicing, buffers.sigma_re, buffers.sigma_im);
-  const SliceOperator<T> op(shape);
+  spread_sigma(in.w_state, slicing, buffers.sigma_re, buffers.sigma_im);
+  const std::vector<SliceOperator<T>> operators = slice_operators<T>(shape);
 
-  run_tasks(executor, shape.batch * slicing.count, slice_work(shape),
+  run_tasks(executor, shape.batch * slicing.count(), slice_work(shape),
             [&](std::int64_t task, std::int64_t worker) {
-              const SliceView<T> view(shape, op, slicing, task);
+              const SliceView<T> view(shape, operators, slicing, task);
               T* const mine = buffers.slices + worker * buffers.worker_stride;
               T* const c = mine;
               T* const states[2] = {mine + view.size(), mine + 2 * view.size()};
 
               kernels::SliceStep<T> step;
-              step.a = op.a;
-              step.lanes = slicing.lanes;
-              step.sigma_re = buffers.sigma_re + view.channel_begin();
-              step.sigma_im = buffers.sigma_im + view.channel_begin();
+              step.a = view.op().a;
+              step.lanes = view.slice().lanes;
+              step.sigma_re = buffers.sigma_re + view.slice().half;
+              step.sigma_im = buffers.sigma_im + view.slice().half;
               const T* x = nullptr;  // X(t)
               if (in.initial != nullptr) {
                 view.pack(in.initial, states[0]);
@@ -144,17 +143,19 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
               for (std::int64_t t = 0; t < shape.num_steps; ++t) {
                 // Without X(0) the first state is C(1) itself, packed into a buffer that later
                 // steps leave alone for as long as it is read.
-                T* const next = x == states[0] ? states[1] : states[0];
+                const auto other = [&] { return x == states[0] ? states[1] : states[0]; };
                 if (x == nullptr) {
-                  if (shape.temporal) view.pack(in.input, t, next);
-                  x = shape.temporal ? next : c;
+                  if (shape.temporal) view.pack(in.input, t, states[0]);
+                  x = shape.temporal ? states[0] : c;
                 } else {
                   if (shape.temporal) view.pack(in.input, t, c);
-                  step.x = x;
-                  step.add = c;
-                  step.y = next;
-                  kernels::slice_step(step);
-                  x = next;
+                  for (std::int64_t left = shape.hops_per_step; left > 0; --left) {
+                    step.x = x;
+                    step.add = left == 1 ? c : nullptr;
+                    step.y = other();
+                    kernels::slice_step(step);
+                    x = step.y;
+                  }
                 }
                 if (shape.all_outputs()) view.unpack(x, output, t);
               }
@@ -167,12 +168,13 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
 template <typename T>
 void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, const T* grad,
                     const RecurrenceGradients<T>& out, const Buffers<T>& buffers,
-                    const SliceOperator<T>& op, std::int64_t task, std::int64_t worker) {
+                    const std::vector<SliceOperator<T>>& operators, std::int64_t task,
+                    std::int64_t worker) {
   const RecurrenceShape& shape = call.shape;
   const bool wants_sigma = out.w_state != nullptr;
   // What sigma's gradient is multiplied with: the stored outputs, or the input.
   const T* const history = shape.all_outputs() ? kept.output : kept.inputs.input;
-  const SliceView<T> view(shape, op, buffers.slicing, task);
+  const SliceView<T> view(shape, operators, buffers.slicing, task);
   T* const mine = buffers.slices + worker * buffers.worker_stride;
   T* const states[2] = {mine, mine + view.size()};
   T* const total = mine + 2 * view.size();
@@ -180,13 +182,14 @@ void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, c
   T* const add = mine + 4 * view.size();  // there if every output has a gradient
 
   kernels::SliceAdjointStep<T> step;
-  step.a_transposed = op.a_transposed;
-  step.lanes = buffers.slicing.lanes;
-  step.sigma_re = buffers.sigma_re + view.channel_begin();
-  step.sigma_im = buffers.sigma_im + view.channel_begin();
+  step.a_transposed = view.op().a_transposed;
+  step.lanes = view.slice().lanes;
+  step.sigma_re = buffers.sigma_re + view.slice().half;
+  step.sigma_im = buffers.sigma_im + view.slice().half;
   if (wants_sigma) {
-    step.grad_re = buffers.grad_re + task * step.lanes / 2;
-    step.grad_im = buffers.grad_im + task * step.lanes / 2;
+    const std::int64_t row = view.batch() * buffers.slicing.half + view.slice().half;
+    step.grad_re = buffers.grad_re + row;
+    step.grad_im = buffers.grad_im + row;
   }
 
   T* p = states[0];
@@ -206,16 +209,10 @@ void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, c
   const bool through_initial = out.initial != nullptr || (wants_sigma && call.has_initial);
   // t counts the states X(t) that the gradient arrives at; t = 0 is the initial one.
   for (std::int64_t t = shape.num_steps - 1; t >= (through_initial ? 0 : 1); --t) {
-    step.p = p;
-    step.p_next = p == states[0] ? states[1] : states[0];
-    step.add = nullptr;
-    if (shape.all_outputs() && t > 0) {
-      view.pack(grad, t - 1, add);
-      step.add = add;
-    }
-    step.total = !shape.temporal && out.input != nullptr && t > 0 ? total : nullptr;
-    step.other = wants_sigma ? other : nullptr;
-    step.weight = shape.all_outputs() ? 1.0 : static_cast<double>(shape.num_steps - t);
+    const bool takes_more = shape.all_outputs() && t > 0;
+    if (takes_more) view.pack(grad, t - 1, add);
+    const std::int64_t steps = shape.all_outputs() ? 1 : shape.num_steps - t;
+    step.weight = static_cast<double>(steps * shape.hops_per_step);
     if (wants_sigma) {
       if (t == 0) {
         view.pack(kept.inputs.initial, other);
@@ -223,8 +220,16 @@ void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, c
         view.pack(history, t - 1, other);
       }
     }
-    kernels::slice_adjoint_step(step);
-    p = step.p_next;
+    for (std::int64_t left = shape.hops_per_step; left > 0; --left) {
+      const bool is_last = left == 1;
+      step.p = p;
+      step.p_next = p == states[0] ? states[1] : states[0];
+      step.add = is_last && takes_more ? add : nullptr;
+      step.total = is_last && !shape.temporal && out.input != nullptr && t > 0 ? total : nullptr;
+      step.other = is_last && wants_sigma ? other : nullptr;
+      kernels::slice_adjoint_step(step);
+      p = step.p_next;
+    }
     if (t == 0) {
       if (out.initial != nullptr) view.unpack(p, out.initial);
     } else if (shape.temporal && out.input != nullptr) {
@@ -241,15 +246,15 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
   const RecurrenceShape& shape = call.shape;
   const BackwardBuffers<T> buffers(call, executor.workers(), workspace);
   const Slicing& slicing = buffers.slicing;
-  spread_sigma(kept.inputs.w_state, shape.channels, slicing, buffers.sigma_re, buffers.sigma_im);
+  spread_sigma(kept.inputs.w_state, slicing, buffers.sigma_re, buffers.sigma_im);
   if (out.w_state != nullptr) {
-    std::fill(buffers.grad_re, buffers.grad_re + shape.batch * slicing.half(), 0.0);
-    std::fill(buffers.grad_im, buffers.grad_im + shape.batch * slicing.half(), 0.0);
+    std::fill(buffers.grad_re, buffers.grad_re + shape.batch * slicing.half, 0.0);
+    std::fill(buffers.grad_im, buffers.grad_im + shape.batch * slicing.half, 0.0);
   }
-  const SliceOperator<T> op(shape);
-  run_tasks(executor, shape.batch * slicing.count, slice_work(shape),
+  const std::vector<SliceOperator<T>> operators = slice_operators<T>(shape);
+  run_tasks(executor, shape.batch * slicing.count(), slice_work(shape),
             [&](std::int64_t task, std::int64_t worker) {
-              slice_backward(call, kept, grad, out, buffers, op, task, worker);
+              slice_backward(call, kept, grad, out, buffers, operators, task, worker);
             });
   if (out.w_state != nullptr) {
     gather_sigma(buffers.grad_re, buffers.grad_im, shape, slicing, out.w_state);

@@ -49,15 +49,6 @@ struct SlicePower {
   std::complex<double> at(std::int64_t c) const { return {re[c], im[c]}; }
 };
 
-/// By squaring.
-std::complex<double> power_of(std::complex<double> base, std::int64_t exponent) {
-  std::complex<double> power = 1.0;
-  for (std::int64_t rest = exponent; rest > 0; rest /= 2, base *= base) {
-    if (rest % 2 == 1) power *= base;
-  }
-  return power;
-}
-
 constexpr float kLargest = 1.8e19f;  // about the square root of the largest float
 
 bool in_range(const Bf16* numbers, std::int64_t count) {
@@ -70,7 +61,7 @@ bool in_range(const Bf16* numbers, std::int64_t count) {
 /// Slices for every worker.
 struct SliceRoom {
   Slicing slicing;
-  std::int64_t size;  // of a slice
+  std::int64_t size;  // of the widest slice
   Bf16* slices;       // [workers][slices_each][N][lanes]
   float* totals;      // [workers][N][lanes]
 
@@ -78,7 +69,7 @@ struct SliceRoom {
             bool with_total, Workspace& workspace)
       : slicing(Slicing::make<Bf16>(call.shape, workers)),
         size(call.shape.num_nodes() * slicing.lanes) {
-    const bool shared = worth_sharing(call.shape.batch * slicing.count, slice_work(call.shape));
+    const bool shared = worth_sharing(call.shape.batch * slicing.count(), slice_work(call.shape));
     const std::int64_t owners = shared ? workers : 1;
     slices = workspace.take<Bf16>(owners * slices_each * size);
     totals = workspace.take<float>(with_total ? owners * size : 0);
@@ -96,7 +87,7 @@ struct Bf16ForwardBuffers {
 struct Bf16BackwardBuffers {
   static constexpr std::int64_t kSlices = 3;  // two R that take turns, C
   SliceRoom room;
-  double* grad_re;  // of sigma: one row of lanes / 2 per task
+  double* grad_re;  // of sigma: [batch][half]
   double* grad_im;
 
   Bf16BackwardBuffers(const RecurrenceCall& call, std::int64_t workers, Workspace& workspace)
@@ -104,7 +95,7 @@ struct Bf16BackwardBuffers {
         grad_re(workspace.take<double>(sums(call))),
         grad_im(workspace.take<double>(sums(call))) {}
   std::int64_t sums(const RecurrenceCall& call) const {
-    return call.wanted.w_state ? call.shape.batch * room.slicing.half() : 0;
+    return call.wanted.w_state ? call.shape.batch * room.slicing.half : 0;
   }
 };
 
@@ -117,13 +108,23 @@ std::int64_t rounded_input(const RecurrenceCall& call) {
 struct SlicePlace {
   std::int64_t begin;  // in the array
   std::int64_t width;  // real channels
+  std::int64_t lanes;
+  std::int64_t size;      // numbers of the slice
+  std::int64_t grad_row;  // where its sums are in those of sigma's gradient
+  std::int64_t group;
   SlicePower sigma;
 
   SlicePlace(const RecurrenceShape& shape, const float* sigma_in, const Slicing& slicing,
              std::int64_t task, bool conjugate) {
-    const std::int64_t first = task % slicing.count * slicing.lanes;
-    begin = task / slicing.count * shape.block() + first;
-    width = std::min(slicing.lanes, shape.channels - first);
+    const ChannelSlice& slice = slicing.of_task(task);
+    const std::int64_t batch = task / slicing.count();
+    const std::int64_t first = slice.begin;
+    begin = batch * shape.block() + first;
+    width = slice.width;
+    lanes = slice.lanes;
+    size = shape.num_nodes() * lanes;
+    grad_row = batch * slicing.half + slice.half;
+    group = slice.group;
     for (std::int64_t c = 0; c < width / 2; ++c) {
       const std::complex<double> value(sigma_in[first + 2 * c], sigma_in[first + 2 * c + 1]);
       sigma.set(c, conjugate ? std::conj(value) : value);
@@ -135,11 +136,10 @@ struct SlicePlace {
 class SliceDoubling {
  public:
   /// `slices`: room for kSlices of them, the first of which is C.
-  SliceDoubling(const SlicePlace& place, const kernels::CsrView<float>& a, std::int64_t lanes,
-                std::int64_t size, Bf16* slices)
-      : place_(place), size_(size), c_(slices), s_(slices) {
+  SliceDoubling(const SlicePlace& place, const kernels::CsrView<float>& a, Bf16* slices)
+      : place_(place), size_(place.size), c_(slices), s_(slices) {
     step_.a = a;
-    step_.lanes = lanes;
+    step_.lanes = place.lanes;
   }
   const Bf16* state() const { return s_; }
 
@@ -195,7 +195,7 @@ bool run_forward_bf16(const RecurrenceCall& call, const RecurrenceInputs<float>&
   const RecurrenceShape& shape = call.shape;
   const Bf16ForwardBuffers buffers(call, executor.workers(), workspace);
   const Slicing& slicing = buffers.room.slicing;
-  const SliceOperator<float> op(shape);
+  const std::vector<SliceOperator<float>> operators = slice_operators<float>(shape);
   const std::vector<Doubling> recipe = recipe_for(shape.num_steps);
   Bf16* const kept = call.wanted.w_state ? reinterpret_cast<Bf16*>(saved) : nullptr;
   if (kept != nullptr) {
@@ -208,24 +208,25 @@ bool run_forward_bf16(const RecurrenceCall& call, const RecurrenceInputs<float>&
     return true;
   }
   std::atomic<bool> inside{true};
-  run_tasks(executor, shape.batch * slicing.count, slice_work(shape),
+  run_tasks(executor, shape.batch * slicing.count(), slice_work(shape),
             [&](std::int64_t task, std::int64_t worker) {
               const SlicePlace place(shape, in.w_state, slicing, task, /*conjugate=*/false);
-              const std::int64_t size = buffers.room.size;
-              Bf16* const c = buffers.room.slices + worker * Bf16ForwardBuffers::kSlices * size;
+              const SliceOperator<float>& op = operators[place.group];
+              Bf16* const c =
+                  buffers.room.slices + worker * Bf16ForwardBuffers::kSlices * buffers.room.size;
               if (kept != nullptr) {
                 kernels::copy_slice(kept + place.begin, shape.channels, shape.num_nodes(),
-                                    place.width, slicing.lanes, c, op.node);
+                                    place.width, place.lanes, c, op.node);
               } else {
                 kernels::pack_slice(in.input + place.begin, shape.channels, shape.num_nodes(),
-                                    place.width, slicing.lanes, c, op.node);
+                                    place.width, place.lanes, c, op.node);
               }
-              SliceDoubling doubling(place, op.a, slicing.lanes, size, c);
+              SliceDoubling doubling(place, op.a, c);
               if (!doubling.run(recipe)) {
                 inside = false;
                 return;
               }
-              kernels::unpack_slice(doubling.state(), shape.num_nodes(), place.width, slicing.lanes,
+              kernels::unpack_slice(doubling.state(), shape.num_nodes(), place.width, place.lanes,
                                     output + place.begin, shape.channels, op.place);
             });
   return inside;
@@ -240,58 +241,60 @@ void run_backward_bf16(const RecurrenceCall& call, const RecurrenceKept<float>& 
   const bool wants_sigma = out.w_state != nullptr;
   std::fill_n(buffers.grad_re, wants_sigma ? buffers.sums(call) : 0, 0.0);
   std::fill_n(buffers.grad_im, wants_sigma ? buffers.sums(call) : 0, 0.0);
-  const SliceOperator<float> op(shape);
+  const std::vector<SliceOperator<float>> operators = slice_operators<float>(shape);
   const auto* const input = reinterpret_cast<const Bf16*>(kept.saved);
-  run_tasks(
-      executor, shape.batch * slicing.count, slice_work(shape),
-      [&](std::int64_t task, std::int64_t worker) {
-        const SlicePlace place(shape, kept.inputs.w_state, slicing, task, /*conjugate=*/true);
-        const std::int64_t size = buffers.room.size;
-        Bf16* const states = buffers.room.slices + worker * Bf16BackwardBuffers::kSlices * size;
-        Bf16* const other = states + 2 * size;
-        float* const total = out.input == nullptr ? nullptr : buffers.room.totals + worker * size;
-        kernels::Bf16SliceAdjointStep step;
-        step.a_transposed = op.a_transposed;
-        step.lanes = slicing.lanes;
-        if (wants_sigma) {
-          kernels::copy_slice(input + place.begin, shape.channels, shape.num_nodes(), place.width,
-                              slicing.lanes, other, op.node);
-          step.other = other;
-          step.grad_re = buffers.grad_re + task * slicing.lanes / 2;
-          step.grad_im = buffers.grad_im + task * slicing.lanes / 2;
-        }
-        if (total != nullptr) std::fill(total, total + size, 0.0f);
-        kernels::pack_slice(grad + place.begin, shape.channels, shape.num_nodes(), place.width,
-                            slicing.lanes, states, op.node);
-        step.r = states;
-        SlicePower powers[2];  // conj(sigma)^(hop - 1) and ^hop, in turns
-        SlicePower weight;     // hop conj(sigma)^(hop - 1), what sigma^hop has as derivative
-        for (std::int64_t c = 0; c < place.width / 2; ++c) powers[0].set(c, 1.0);
-        for (std::int64_t hop = 1; hop < shape.num_steps; ++hop) {
-          const SlicePower& before = powers[(hop - 1) % 2];
-          SlicePower& now = powers[hop % 2];
-          for (std::int64_t c = 0; c < place.width / 2; ++c) {
-            now.set(c, before.at(c) * place.sigma.at(c));
-            weight.set(c, static_cast<double>(hop) * before.at(c));
-          }
-          step.r_next = step.r == states ? states + size : states;
-          // P(1) + P(2) at the second hop, and so on; the last one alone if it is left over.
-          const bool is_second = hop % 2 == 0;
-          step.total = is_second || hop + 1 == shape.num_steps ? total : nullptr;
-          step.factor_re = now.rounded_re;
-          step.factor_im = now.rounded_im;
-          step.before_re = is_second ? before.rounded_re : nullptr;
-          step.before_im = is_second ? before.rounded_im : nullptr;
-          step.weight_re = weight.re;
-          step.weight_im = weight.im;
-          kernels::slice_adjoint_step(step);
-          step.r = step.r_next;
-        }
-        if (total == nullptr) return;
-        kernels::unpack_total(total, shape.num_nodes(), place.width, slicing.lanes,
-                              grad + place.begin, out.input + place.begin, shape.channels,
-                              op.place);
-      });
+  run_tasks(executor, shape.batch * slicing.count(), slice_work(shape),
+            [&](std::int64_t task, std::int64_t worker) {
+              const SlicePlace place(shape, kept.inputs.w_state, slicing, task, /*conjugate=*/true);
+              const SliceOperator<float>& op = operators[place.group];
+              const std::int64_t size = place.size;
+              Bf16* const states =
+                  buffers.room.slices + worker * Bf16BackwardBuffers::kSlices * buffers.room.size;
+              Bf16* const other = states + 2 * size;
+              float* const total =
+                  out.input == nullptr ? nullptr : buffers.room.totals + worker * buffers.room.size;
+              kernels::Bf16SliceAdjointStep step;
+              step.a_transposed = op.a_transposed;
+              step.lanes = place.lanes;
+              if (wants_sigma) {
+                kernels::copy_slice(input + place.begin, shape.channels, shape.num_nodes(),
+                                    place.width, place.lanes, other, op.node);
+                step.other = other;
+                step.grad_re = buffers.grad_re + place.grad_row;
+                step.grad_im = buffers.grad_im + place.grad_row;
+              }
+              if (total != nullptr) std::fill(total, total + size, 0.0f);
+              kernels::pack_slice(grad + place.begin, shape.channels, shape.num_nodes(),
+                                  place.width, place.lanes, states, op.node);
+              step.r = states;
+              SlicePower powers[2];  // conj(sigma)^(hop - 1) and ^hop, in turns
+              SlicePower weight;     // hop conj(sigma)^(hop - 1), what sigma^hop has as derivative
+              for (std::int64_t c = 0; c < place.width / 2; ++c) powers[0].set(c, 1.0);
+              for (std::int64_t hop = 1; hop < shape.num_steps; ++hop) {
+                const SlicePower& before = powers[(hop - 1) % 2];
+                SlicePower& now = powers[hop % 2];
+                for (std::int64_t c = 0; c < place.width / 2; ++c) {
+                  now.set(c, before.at(c) * place.sigma.at(c));
+                  weight.set(c, static_cast<double>(hop) * before.at(c));
+                }
+                step.r_next = step.r == states ? states + size : states;
+                // P(1) + P(2) at the second hop, and so on; the last one alone if it is left over.
+                const bool is_second = hop % 2 == 0;
+                step.total = is_second || hop + 1 == shape.num_steps ? total : nullptr;
+                step.factor_re = now.rounded_re;
+                step.factor_im = now.rounded_im;
+                step.before_re = is_second ? before.rounded_re : nullptr;
+                step.before_im = is_second ? before.rounded_im : nullptr;
+                step.weight_re = weight.re;
+                step.weight_im = weight.im;
+                kernels::slice_adjoint_step(step);
+                step.r = step.r_next;
+              }
+              if (total == nullptr) return;
+              kernels::unpack_total(total, shape.num_nodes(), place.width, place.lanes,
+                                    grad + place.begin, out.input + place.begin, shape.channels,
+                                    op.place);
+            });
   if (wants_sigma) {
     gather_sigma(buffers.grad_re, buffers.grad_im, shape, slicing, out.w_state);
   }

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <fmt/core.h>
+#include <vector>
 
 #include "mpssm/engine/plan_costs.h"
 #include "mpssm/graph/order.h"
@@ -41,9 +42,7 @@ std::int64_t num_moves(std::int64_t num_steps) {
   return (63 - std::countl_zero(bits)) + std::popcount(bits) - 1;
 }
 
-}  // namespace
-
-std::string why_not(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
+std::string why_not_one(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
   const auto needs_diagonal = [&]() -> std::string {
     if (!query.diagonal) return "W is dense and the plan needs a diagonal one (see diagonalise)";
     if (query.gso_values) return "gso_values are given, which only plan stepwise takes";
@@ -56,6 +55,7 @@ std::string why_not(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
       if (query.outputs == Outputs::kAll)
         return "all outputs are asked for and the plan skips most";
       if (query.gso_values) return "gso_values are given, which only plan stepwise takes";
+      if (query.hops_per_step > 1) return "the plan has one hop per step";
       return {};
     case Plan::kDiagonal:
       return needs_diagonal();
@@ -75,7 +75,7 @@ std::string why_not(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
   }
 }
 
-double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
+double cost_of_one(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
   const PlanCosts& costs = query.costs == nullptr ? builtin_plan_costs() : *query.costs;
   PlanWork work = plan_work(plan, gso, query);
   if (query.precision == Precision::kBf16) {
@@ -96,7 +96,7 @@ double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
   return nanoseconds;
 }
 
-std::int64_t plan_memory(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
+std::int64_t memory_of_one(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
   const std::int64_t state = query.batch * gso.num_nodes() * query.channels * query.element_size;
   const std::int64_t output = query.outputs == Outputs::kAll ? query.num_steps * state : state;
   const bool sequence = query.temporal || query.outputs == Outputs::kAll;
@@ -121,17 +121,81 @@ std::int64_t plan_memory(Plan plan, const graph::Gso& gso, const PlanQuery& quer
       return output + (sequence ? query.num_steps : 1) * state * (query.training ? 3 : 2) +
              4 * query.element_size * graph::eigen_basis_nonzeros(gso);
     default:
-      return output + (query.training ? query.num_steps + 8 : 3) * state;
+      // States between two inputs are made again, one step's at a time.
+      return output + (query.training ? query.num_steps + 8 + query.hops_per_step - 1
+                                      : 3 + (query.hops_per_step > 1 ? 1 : 0)) *
+                          state;
   }
 }
 
-Plan choose_plan(const graph::Gso& gso, const PlanQuery& query) {
+/// Calls visit(operator, query) for every group of channels.
+template <typename Visit>
+void for_groups(const graph::Operators& gso, const PlanQuery& query, const Visit& visit) {
+  if (gso.is_single()) return visit(gso.only(), query);
+  const std::vector<std::int64_t> begins = gso.channel_begins(query.channels);
+  for (std::int64_t g = 0; g < gso.num_groups(); ++g) {
+    PlanQuery of_group = query;
+    of_group.channels = begins[g + 1] - begins[g];
+    visit(gso.of_group(g), of_group);
+  }
+}
+
+/// All plans but diagonal run a group on a copy of its channels: so many numbers.
+std::int64_t copied_numbers(const graph::Operators& gso, const PlanQuery& query) {
+  const std::int64_t steps = (query.temporal ? query.num_steps : 1) +
+                             (query.outputs == Outputs::kAll ? query.num_steps : 1);
+  return steps * query.batch * gso.num_nodes() * query.channels;
+}
+
+bool all_symmetric(const graph::Operators& gso) {
+  bool all = true;
+  for (std::int64_t g = 0; g < gso.num_groups(); ++g) all = all && gso.of_group(g).is_symmetric();
+  return all;
+}
+
+}  // namespace
+
+std::string why_not(Plan plan, const graph::Operators& gso, const PlanQuery& query) {
+  if (gso.is_single()) return why_not_one(plan, gso.only(), query);
+  if (query.gso_values) return "gso_values are given, which groups of channels do not take";
+  std::string reason;
+  for_groups(gso, query, [&](const graph::Gso& one, const PlanQuery& of_group) {
+    if (reason.empty()) reason = why_not_one(plan, one, of_group);
+  });
+  return reason;
+}
+
+double plan_cost(Plan plan, const graph::Operators& gso, const PlanQuery& query) {
+  double nanoseconds = 0.0;
+  for_groups(gso, query, [&](const graph::Gso& one, const PlanQuery& of_group) {
+    nanoseconds += cost_of_one(plan, one, of_group);
+  });
+  if (!gso.is_single() && plan != Plan::kDiagonal) {
+    const PlanCosts& costs = query.costs == nullptr ? builtin_plan_costs() : *query.costs;
+    nanoseconds += (query.training ? 2.0 : 1.0) * costs[WorkKind::kNumberFar] *
+                   static_cast<double>(copied_numbers(gso, query));
+  }
+  return nanoseconds;
+}
+
+std::int64_t plan_memory(Plan plan, const graph::Operators& gso, const PlanQuery& query) {
+  std::int64_t bytes = 0;
+  for_groups(gso, query, [&](const graph::Gso& one, const PlanQuery& of_group) {
+    bytes += memory_of_one(plan, one, of_group);
+  });
+  if (!gso.is_single() && plan != Plan::kDiagonal) {
+    bytes += (query.training ? 2 : 1) * query.element_size * copied_numbers(gso, query);
+  }
+  return bytes;
+}
+
+Plan choose_plan(const graph::Operators& gso, const PlanQuery& query) {
   // No strings here: this runs in every call.
   if (query.gso_values) return Plan::kStepwise;
   if (!query.diagonal) {
     // Up to T = 3 doubling takes as many products with W as the loop does.
-    const bool fits =
-        !query.temporal && query.outputs == Outputs::kLast && query.num_steps > kFewSteps;
+    const bool fits = !query.temporal && query.outputs == Outputs::kLast &&
+                      query.num_steps > kFewSteps && query.hops_per_step == 1;
     return fits && plan_cost(Plan::kDoubling, gso, query) < plan_cost(Plan::kStepwise, gso, query)
                ? Plan::kDoubling
                : Plan::kStepwise;
@@ -146,13 +210,13 @@ Plan choose_plan(const graph::Gso& gso, const PlanQuery& query) {
   };
   // Of a sequence every step is there anyway; of constant input the loop would keep T states.
   if (query.temporal || query.num_steps <= kFewSteps) consider(Plan::kStepwise);
-  if (query.has_basis || (gso.is_symmetric() && largest_part(gso) <= kMaxAutoBlock)) {
+  if (query.has_basis || (all_symmetric(gso) && largest_part(gso.of_group(0)) <= kMaxAutoBlock)) {
     consider(Plan::kSpectral);
   }
   return best;
 }
 
-std::string explain_plan(const graph::Gso& gso, const PlanQuery& query) {
+std::string explain_plan(const graph::Operators& gso, const PlanQuery& query) {
   const Plan chosen = choose_plan(gso, query);
   std::string text;
   for (const Plan plan : kPlans) {

@@ -8,7 +8,7 @@
 
 #include "mpssm/base/enum_table.h"
 #include "mpssm/engine/precision.h"
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 
 namespace mpssm::engine {
 
@@ -57,25 +57,28 @@ struct PlanQuery {
   bool has_basis = false;
   std::int64_t workers = 1;  ///< threads of the call: each needs memory of its own
   Precision precision = Precision::kFloat32;
+  std::int64_t hops_per_step = 1;    ///< applications of A and W between two inputs
   const PlanCosts* costs = nullptr;  ///< prices of work; null: builtin_plan_costs()
 };
 
+// Of operators per group of channels, each group is a problem of its own; one plan runs all.
+
 /// The plan with the least estimated cost among those that fit. Never kAuto or kReference.
-Plan choose_plan(const graph::Gso& gso, const PlanQuery& query);
+Plan choose_plan(const graph::Operators& gso, const PlanQuery& query);
 
 /// Empty if `plan` can run the query, else the reason why not, as a phrase.
-std::string why_not(Plan plan, const graph::Gso& gso, const PlanQuery& query);
+std::string why_not(Plan plan, const graph::Operators& gso, const PlanQuery& query);
 
 /// Nanoseconds that one core would take for the call (engine/plan_costs.h), of training for both
 /// passes, with its share of a decomposition. Whatever the number of threads: the plan, and with it
 /// the bits, must not depend on it.
-double plan_cost(Plan plan, const graph::Gso& gso, const PlanQuery& query);
+double plan_cost(Plan plan, const graph::Operators& gso, const PlanQuery& query);
 
 /// Bytes a call holds at its peak beyond its arguments, output included; with `training` what it
 /// keeps for the backward pass as well.
-std::int64_t plan_memory(Plan plan, const graph::Gso& gso, const PlanQuery& query);
+std::int64_t plan_memory(Plan plan, const graph::Operators& gso, const PlanQuery& query);
 
 /// One line per plan: cost and memory, or why it does not fit, and the choice marked.
-std::string explain_plan(const graph::Gso& gso, const PlanQuery& query);
+std::string explain_plan(const graph::Operators& gso, const PlanQuery& query);
 
 }  // namespace mpssm::engine

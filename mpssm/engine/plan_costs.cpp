@@ -30,7 +30,7 @@ class WorkCounter {
         entries_(static_cast<double>(gso.num_nonzeros())),
         channels_(static_cast<double>(query.channels)),
         steps_(static_cast<double>(query.num_steps)),
-        hops_(steps_ - 1),
+        hops_((steps_ - 1) * static_cast<double>(query.hops_per_step)),
         inputs_(query.temporal ? steps_ : 1.0),
         outputs_(query.outputs == Outputs::kAll ? steps_ : 1.0),
         state_(batch_ * nodes_ * channels_),
@@ -44,6 +44,10 @@ class WorkCounter {
     // A hop adds the input and writes; backward, the gradient of the input is a sum.
     numbers(passes() * hops_ * state_);
     if (query_.training || query_.outputs == Outputs::kAll) numbers(state_);
+    if (query_.training && query_.hops_per_step > 1) {  // states between inputs are made again
+      whole_rows(hops_ * batch_, entries_, WorkKind::kRowEntry);
+      numbers(2.0 * hops_ * state_);
+    }
     if (query_.diagonal) {
       numbers(hops_ * state_ * (query_.training ? 4.0 : 1.0));
       return work_;

@@ -35,6 +35,9 @@ PlanFunctions<T> diagonal_plan();
 PlanFunctions<float> diagonal_bf16_plan();
 template <typename T>
 PlanFunctions<T> spectral_plan();
+/// Plans that take one operator, for calls with one for each group of channels.
+template <typename T>
+PlanFunctions<T> plan_by_groups();
 
 /// For plans that need nothing of forward() in backward() but what they save, or that save nothing.
 inline RecurrenceReads nothing_read(const RecurrenceCall&) { return {}; }

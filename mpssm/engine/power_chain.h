@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <complex>
 #include <cstdint>
 #include <vector>
 
@@ -35,6 +36,15 @@ inline std::int64_t num_moves(const std::vector<Doubling>& recipe) {
   const auto increments = std::count_if(recipe.begin(), recipe.end(),
                                         [](const Doubling& d) { return d.then_increment; });
   return static_cast<std::int64_t>(recipe.size()) + increments;
+}
+
+/// By squaring.
+inline std::complex<double> power_of(std::complex<double> base, std::int64_t exponent) {
+  std::complex<double> power = 1.0;
+  for (std::int64_t rest = exponent; rest > 0; rest /= 2, base *= base) {
+    if (rest % 2 == 1) power *= base;
+  }
+  return power;
 }
 
 /// Small square matrices [width, width] and products of them.

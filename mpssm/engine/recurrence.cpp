@@ -16,6 +16,7 @@ PlanFunctions<T> functions_of(const RecurrenceCall& call) {
   if (std::is_same_v<T, double> && call.shape.precision != Precision::kFloat32) {
     throw std::invalid_argument("recurrence: bf16 is for float32, got float64");
   }
+  if (!call.shape.gso.is_single() && call.plan != Plan::kDiagonal) return plan_by_groups<T>();
   switch (call.plan) {
     case Plan::kStepwise:
       return stepwise_plan<T>();
@@ -42,7 +43,7 @@ bool runs_in_bf16(const RecurrenceCall& call) {
   if (call.shape.precision != Precision::kBf16) return false;
   if (!call.shape.diagonal) return true;
   return call.plan == Plan::kDiagonal && !call.shape.temporal && !call.shape.all_outputs() &&
-         !call.has_initial;
+         !call.has_initial && call.shape.hops_per_step == 1;
 }
 
 RecurrenceReads backward_reads(const RecurrenceCall& call) {

@@ -30,6 +30,8 @@ struct RecurrenceShape {
   Outputs outputs = Outputs::kLast;
   Ordering ordering = Ordering::kWhereItPays;
   Precision precision = Precision::kFloat32;  ///< kBf16 is for calls in float
+  /// Applications of A and W between two inputs: X(t+1) = A^r X(t) W^r + C(t+1).
+  std::int64_t hops_per_step = 1;
   /// With a diagonal W: the channels of the whole that these are some of, 0: these are all. What
   /// depends on their number (the order of the nodes) goes by the whole, to the same bits.
   std::int64_t all_channels = 0;
@@ -68,8 +70,9 @@ struct RecurrenceCall {
 
 template <typename T>
 struct RecurrenceInputs {
-  const T* input = nullptr;    ///< C: [B, N, C], temporal [B, T, N, C]
-  const T* w_state = nullptr;  ///< [C, C], diagonal: C/2 pairs (re, im)
+  const T* input = nullptr;  ///< C: [B, N, C], temporal [B, T, N, C]
+  /// [C, C], of groups of channels one after the other; diagonal: C/2 pairs (re, im).
+  const T* w_state = nullptr;
   const T* initial = nullptr;  ///< X(0): [B, N, C], if the call has one
 };
 

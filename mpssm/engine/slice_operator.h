@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "mpssm/engine/recurrence.h"
 #include "mpssm/graph/order.h"
@@ -16,22 +17,24 @@ namespace mpssm::engine {
 /// million nodes its making took as long as nine of them saved.
 inline constexpr std::int64_t kLeastOrderedHops = 16;
 
-/// Whether a call takes its nodes in another order. Depends on operator and sizes alone: forward
-/// and backward agree, for any number of threads and on every machine.
+/// Whether a call takes the nodes of a group's operator in another order. Depends on operator and
+/// sizes alone: forward and backward agree, for any number of threads and on every machine.
 template <typename T>
-bool takes_order(const RecurrenceShape& shape) {
+bool takes_order(const RecurrenceShape& shape, std::int64_t group) {
   const std::int64_t lanes = kernels::kMaxSliceLanes<T>;
-  const std::int64_t channels = shape.all_channels > 0 ? shape.all_channels : shape.channels;
+  const std::vector<std::int64_t> begins = shape.gso.channel_begins(shape.channels);
+  const std::int64_t channels =
+      shape.all_channels > 0 ? shape.all_channels : begins[group + 1] - begins[group];
   const std::int64_t slices = shape.batch * ((channels + lanes - 1) / lanes);
   if (shape.ordering != Ordering::kWhereItPays) return shape.ordering == Ordering::kAlways;
   if (shape.num_nodes() < graph::kLeastOrderedNodes ||
-      slices * (shape.num_steps - 1) < kLeastOrderedHops) {
+      slices * (shape.num_steps - 1) * shape.hops_per_step < kLeastOrderedHops) {
     return false;
   }
   // A row that is packed or unpacked in another order costs about as much as an entry that is not
   // near. Static, that is once in a call; of a sequence, input and output at every step.
   const bool sequence = shape.temporal || shape.all_outputs();
-  return graph::entries_brought_near(shape.gso.only()) >= (sequence ? 3.0 : 1.0);
+  return graph::entries_brought_near(shape.gso.of_group(group)) >= (sequence ? 3.0 : 1.0);
 }
 
 template <typename T>
@@ -41,16 +44,25 @@ struct SliceOperator {
   const std::int32_t* node = nullptr;   ///< row of the slice -> node, to pack
   const std::int32_t* place = nullptr;  ///< node -> row of the slice, to unpack
 
-  explicit SliceOperator(const RecurrenceShape& shape)
-      : a(shape.gso.only().view<T>()), a_transposed(shape.gso.only().transpose_view<T>()) {
-    if (!takes_order<T>(shape)) return;
-    const graph::OrderedGso<T>& ordered = graph::ordered_gso<T>(shape.gso.only());
-    const graph::NodeOrder& order = graph::node_order(shape.gso.only());
+  explicit SliceOperator(const RecurrenceShape& shape, std::int64_t group = 0)
+      : a(shape.gso.of_group(group).view<T>()),
+        a_transposed(shape.gso.of_group(group).transpose_view<T>()) {
+    if (!takes_order<T>(shape, group)) return;
+    const graph::OrderedGso<T>& ordered = graph::ordered_gso<T>(shape.gso.of_group(group));
+    const graph::NodeOrder& order = graph::node_order(shape.gso.of_group(group));
     a = ordered.view();
     a_transposed = ordered.transpose_view();
     node = order.node.data();
     place = order.place.data();
   }
 };
+
+/// Of every group of channels.
+template <typename T>
+std::vector<SliceOperator<T>> slice_operators(const RecurrenceShape& shape) {
+  std::vector<SliceOperator<T>> operators;
+  for (std::int64_t g = 0; g < shape.gso.num_groups(); ++g) operators.emplace_back(shape, g);
+  return operators;
+}
 
 }  // namespace mpssm::engine

@@ -4,8 +4,10 @@
 // number of steps at one price), a scan for a sequence. (The flipped cumulative sum of the paper's
 // Algorithm 1 is right for the last step of a sequence only.)
 #include <algorithm>
+#include <complex>
 
 #include "mpssm/engine/plans.h"
+#include "mpssm/engine/power_chain.h"
 #include "mpssm/engine/spmm.h"
 #include "mpssm/engine/tasks.h"
 #include "mpssm/graph/spectrum.h"
@@ -64,10 +66,13 @@ void copy_step(const RecurrenceShape& shape, const T* from, std::int64_t from_st
   }
 }
 
-/// sigma in double, and scratch for the kernels of every worker.
+/// Factors of one step in double, lambda^r and sigma^r, and scratch for the kernels of every
+/// worker.
 template <typename T>
 struct SigmaBuffers {
   std::int64_t channels;  // complex
+  std::int64_t hops;      // r
+  double* lambda;         // [N], unless r = 1: then those of the basis
   double* re;
   double* im;
   double* scratch;  // [workers][scratch_each]
@@ -75,16 +80,37 @@ struct SigmaBuffers {
 
   SigmaBuffers(const RecurrenceShape& shape, std::int64_t workers, Workspace& workspace)
       : channels(shape.channels / 2),
+        hops(shape.hops_per_step),
+        lambda(workspace.take<double>(hops > 1 ? shape.num_nodes() : 0)),
         re(workspace.take<double>(channels)),
         im(workspace.take<double>(channels)),
         scratch_each(kernels::mode_series_scratch(channels)) {
     scratch = workspace.take<double>(workers * scratch_each);
   }
-  void load(const T* sigma) const {
+  void load(const T* sigma, const graph::EigenBasis& basis) const {
     for (std::int64_t c = 0; c < channels; ++c) {
-      re[c] = static_cast<double>(sigma[2 * c]);
-      im[c] = static_cast<double>(sigma[2 * c + 1]);
+      const std::complex<double> power = hops == 1 ? at(sigma, c) : power_of(at(sigma, c), hops);
+      re[c] = power.real();
+      im[c] = power.imag();
     }
+    if (hops == 1) return;
+    for (std::size_t i = 0; i < basis.eigenvalues.size(); ++i) {
+      lambda[i] = power_of(basis.eigenvalues[i], hops).real();
+    }
+  }
+  const double* eigenvalues(const graph::EigenBasis& basis) const {
+    return hops == 1 ? basis.eigenvalues.data() : lambda;
+  }
+  /// The gradient of sigma from that of sigma^r.
+  std::complex<double> gradient(const T* sigma, std::int64_t c,
+                                std::complex<double> of_power) const {
+    if (hops == 1) return of_power;
+    return of_power * std::conj(static_cast<double>(hops) * power_of(at(sigma, c), hops - 1));
+  }
+
+ private:
+  static std::complex<double> at(const T* sigma, std::int64_t c) {
+    return {static_cast<double>(sigma[2 * c]), static_cast<double>(sigma[2 * c + 1])};
   }
 };
 
@@ -97,7 +123,7 @@ kernels::ModeSeriesArgs<T> series_args(const RecurrenceShape& shape, const graph
   args.channels = sigma.channels;
   args.batch = shape.batch;
   args.batch_stride = shape.block();
-  args.lambda = basis.eigenvalues.data();
+  args.lambda = sigma.eigenvalues(basis);
   args.sigma_re = sigma.re;
   args.sigma_im = sigma.im;
   args.input = input;
@@ -115,7 +141,7 @@ kernels::ModeScanArgs<T> scan_args(const RecurrenceShape& shape, const graph::Ei
   args.num_steps = shape.num_steps;
   args.rows = shape.num_nodes();
   args.channels = sigma.channels;
-  args.lambda = basis.eigenvalues.data();
+  args.lambda = sigma.eigenvalues(basis);
   args.sigma_re = sigma.re;
   args.sigma_im = sigma.im;
   args.initial = initial;
@@ -156,7 +182,7 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
   const auto to_modes = basis.transpose_view<T>();
   const auto to_nodes = basis.view<T>();
   const ForwardBuffers<T> buffers(call, executor.workers(), workspace);
-  buffers.sigma.load(in.w_state);
+  buffers.sigma.load(in.w_state, basis);
   const bool saves = call.wanted.w_state;
   T* const modes = saves ? saved : buffers.modes;
   T* initial = nullptr;
@@ -228,7 +254,7 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
   const graph::EigenBasis& basis = graph::eigen_basis(shape.gso.only());
   const auto to_nodes = basis.view<T>();
   const BackwardBuffers<T> buffers(call, executor.workers(), workspace);
-  buffers.sigma.load(kept.inputs.w_state);
+  buffers.sigma.load(kept.inputs.w_state, basis);
   const bool wants_sigma = out.w_state != nullptr;
   const std::int64_t half = shape.channels / 2;
   if (wants_sigma) {
@@ -301,8 +327,10 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
       re += sum_re(task)[c];
       im += sum_im(task)[c];
     }
-    out.w_state[2 * c] = static_cast<T>(re);
-    out.w_state[2 * c + 1] = static_cast<T>(im);
+    const std::complex<double> grad_sigma =
+        buffers.sigma.gradient(kept.inputs.w_state, c, {re, im});
+    out.w_state[2 * c] = static_cast<T>(grad_sigma.real());
+    out.w_state[2 * c + 1] = static_cast<T>(grad_sigma.imag());
   }
 }
 

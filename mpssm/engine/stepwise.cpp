@@ -3,8 +3,10 @@
 // Backward, from the last step to the first, with H(t) = A' L(t) and L the gradient of the states:
 //   L(t-1) = G(t-1) + H(t) W',   grad W += X(t-1)' H(t),   grad C(t) = L(t),
 //   grad A(i, j) += <L(t)(i, :), (X(t-1) W)(j, :)>.
+// Of several hops between two inputs, states in between are computed again, from X(t-1).
 // In bfloat16 the factors of the products with a dense W are rounded, the states stay floats.
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 
 #include "mpssm/engine/linear.h"
@@ -145,6 +147,23 @@ void pair_products(const T* x, const T* h, std::int64_t rows, std::int64_t chann
   sum_of_parts(scratch, parts.count, channels, out, executor);
 }
 
+/// out = A x, plus `add` unless that is null.
+template <typename T>
+void times_a(const RecurrenceShape& shape, Blocks<const T> x, Blocks<const T> add, Blocks<T> out,
+             const Executor& executor) {
+  SpmmBatch<T> hop;
+  hop.a = shape.gso.only().view<T>();
+  hop.batch = shape.batch;
+  hop.width = shape.channels;
+  hop.x = x.data;
+  hop.x_stride = x.stride;
+  hop.add = add.data;
+  hop.add_stride = add.stride;
+  hop.y = out.data;
+  hop.y_stride = out.stride;
+  spmm(hop, executor);
+}
+
 bool needs_states(const RecurrenceCall& call) {
   return call.wanted.w_state || call.wanted.gso_values;
 }
@@ -164,11 +183,13 @@ template <typename T>
 struct ForwardBuffers {
   T* packed;
   T* product;  // X W
+  T* between;  // the state after a hop that is not a step's last
   T* spare;    // states take turns between this and the output, unless they are kept
 
   ForwardBuffers(const RecurrenceCall& call, std::int64_t workers, Workspace& workspace)
       : packed(workspace.take<T>(StateWeight<T>::scratch_size(call.shape, workers))),
         product(workspace.take<T>(call.shape.state())),
+        between(workspace.take<T>(call.shape.hops_per_step > 1 ? call.shape.state() : 0)),
         spare(workspace.take<T>(
             call.shape.all_outputs() || saved_numbers(call) > 0 ? 0 : call.shape.state())) {}
 };
@@ -201,19 +222,13 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
       }
       continue;
     }
-    w.times(x, {}, product, executor);
-    SpmmBatch<T> hop;
-    hop.a = shape.gso.only().view<T>();
-    hop.batch = shape.batch;
-    hop.width = shape.channels;
-    hop.x = product.data;
-    hop.x_stride = product.stride;
-    hop.add = input.data;
-    hop.add_stride = input.stride;
-    hop.y = next.data;
-    hop.y_stride = next.stride;
-    spmm(hop, executor);
-    x = next;
+    for (std::int64_t left = shape.hops_per_step; left > 0; --left) {
+      const bool is_last = left == 1;
+      const Blocks<T> to = is_last ? next : Blocks<T>{buffers.between, shape.block()};
+      w.times(x, {}, product, executor);
+      times_a<T>(shape, product, is_last ? input : Blocks<const T>{}, to, executor);
+      x = to;
+    }
   }
   if (keeps && !shape.all_outputs()) {
     copy_blocks<T>(shape, x, {output, shape.block()}, executor);
@@ -227,7 +242,8 @@ struct BackwardBuffers {
   T* packed;
   T* lambda[2];
   T* h;
-  T* product;   // X W, for the gradient of A
+  T* product;   // X W, for the gradient of A and for the states between
+  T* between;   // states after each hop of a step but the last
   T* gathered;  // a state whose copies lie apart, in one piece
   T* w_term;    // what one step adds to the gradient of W
   T* scratch;
@@ -239,10 +255,13 @@ struct BackwardBuffers {
     const std::int64_t channels = shape.channels;
     const std::int64_t of_w = StateWeight<T>::scratch_size(shape, workers);
     packed_adjoint = workspace.take<T>(of_w);
-    packed = workspace.take<T>(call.wanted.gso_values ? of_w : 0);
+    const bool moves_again = needs_states(call) && shape.hops_per_step > 1;
+    const bool times_w = call.wanted.gso_values || moves_again;
+    packed = workspace.take<T>(times_w ? of_w : 0);
     for (T*& buffer : lambda) buffer = workspace.take<T>(state);
     h = workspace.take<T>(state);
-    product = workspace.take<T>(call.wanted.gso_values ? state : 0);
+    product = workspace.take<T>(times_w ? state : 0);
+    between = workspace.take<T>(moves_again ? (shape.hops_per_step - 1) * state : 0);
     gathered = workspace.take<T>(call.wanted.w_state && shape.batch > 1 ? state : 0);
     w_term = workspace.take<T>(!call.wanted.w_state ? 0
                                : shape.diagonal     ? channels
@@ -292,6 +311,14 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
   if (out.input != nullptr && !shape.temporal) std::fill(out.input, out.input + state, T{0});
   const T* states = shape.all_outputs() ? kept.output : kept.saved;
   const bool has_states = out.w_state != nullptr || out.gso_values != nullptr;
+  std::optional<StateWeight<T>> w;
+  if (out.gso_values != nullptr || (has_states && shape.hops_per_step > 1)) {
+    w.emplace(shape, kept.inputs.w_state, Transpose::kNo, buffers.packed);
+  }
+  const Blocks<T> product{buffers.product, shape.block()};
+  const auto between = [&](std::int64_t hop) -> Blocks<T> {
+    return {buffers.between + (hop - 1) * state, shape.block()};
+  };
 
   const T* lambda = grad;
   if (shape.all_outputs()) {
@@ -311,39 +338,45 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
     if (t == 0 && !call.has_initial) break;
     Blocks<const T> before{kept.inputs.initial, shape.block()};  // X(t) of the step t -> t+1
     if (t > 0 && has_states) before = step_of(shape, true, states, t - 1);
-    if (out.gso_values != nullptr) {
-      const StateWeight<T> w(shape, kept.inputs.w_state, Transpose::kNo, buffers.packed);
-      w.times(before, {}, {buffers.product, shape.block()}, executor);
-      add_value_gradient(shape, lambda, buffers.product, out.gso_values, executor);
+    for (std::int64_t hop = 1; has_states && hop < shape.hops_per_step; ++hop) {
+      w->times(hop == 1 ? before : between(hop - 1), {}, product, executor);
+      times_a<T>(shape, product, {}, between(hop), executor);
     }
-    SpmmBatch<T> hop;
-    hop.a = shape.gso.only().transpose_view<T>();
-    hop.batch = shape.batch;
-    hop.width = channels;
-    hop.x = lambda;
-    hop.y = buffers.h;
-    hop.x_stride = hop.y_stride = shape.block();
-    spmm(hop, executor);
-    if (out.w_state != nullptr) {
-      const T* x = before.data;
-      if (shape.batch > 1 && before.stride != shape.block()) {
-        copy_blocks<T>(shape, before, {buffers.gathered, shape.block()}, executor);
-        x = buffers.gathered;
+    for (std::int64_t hop = shape.hops_per_step - 1; hop >= 0; --hop) {
+      const Blocks<const T> from = hop == 0 || !has_states ? before : between(hop);
+      if (out.gso_values != nullptr) {
+        w->times(from, {}, product, executor);
+        add_value_gradient(shape, lambda, buffers.product, out.gso_values, executor);
       }
-      if (shape.diagonal) {
-        pair_products(x, buffers.h, rows, channels, buffers.w_term, buffers.scratch, executor);
-      } else {
-        transposed_matmul(x, buffers.h, rows, channels, channels, buffers.w_term, buffers.scratch,
-                          executor, shape.precision);
+      SpmmBatch<T> back;
+      back.a = shape.gso.only().transpose_view<T>();
+      back.batch = shape.batch;
+      back.width = channels;
+      back.x = lambda;
+      back.y = buffers.h;
+      back.x_stride = back.y_stride = shape.block();
+      spmm(back, executor);
+      if (out.w_state != nullptr) {
+        const T* x = from.data;
+        if (shape.batch > 1 && from.stride != shape.block()) {
+          copy_blocks<T>(shape, from, {buffers.gathered, shape.block()}, executor);
+          x = buffers.gathered;
+        }
+        if (shape.diagonal) {
+          pair_products(x, buffers.h, rows, channels, buffers.w_term, buffers.scratch, executor);
+        } else {
+          transposed_matmul(x, buffers.h, rows, channels, channels, buffers.w_term, buffers.scratch,
+                            executor, shape.precision);
+        }
+        add_numbers(buffers.w_term, w_size, out.w_state, executor);
       }
-      add_numbers(buffers.w_term, w_size, out.w_state, executor);
+      T* const next = lambda == buffers.lambda[0] ? buffers.lambda[1] : buffers.lambda[0];
+      const bool more = hop == 0 && t > 0 && shape.all_outputs();
+      adjoint.times({buffers.h, shape.block()},
+                    more ? step_of(shape, true, grad, t - 1) : Blocks<const T>{},
+                    {next, shape.block()}, executor);
+      lambda = next;
     }
-    T* const next = lambda == buffers.lambda[0] ? buffers.lambda[1] : buffers.lambda[0];
-    const bool more = t > 0 && shape.all_outputs();
-    adjoint.times({buffers.h, shape.block()},
-                  more ? step_of(shape, true, grad, t - 1) : Blocks<const T>{},
-                  {next, shape.block()}, executor);
-    lambda = next;
     if (t == 0 && out.initial != nullptr) copy_numbers(lambda, state, out.initial, executor);
   }
 }

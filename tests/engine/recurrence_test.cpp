@@ -12,6 +12,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -47,9 +48,10 @@ struct Case {
 std::string describe(const Case& c) {
   return std::string(to_string(c.call.plan)) + (c.call.shape.temporal ? " temporal" : " static") +
          (c.call.shape.all_outputs() ? " all" : " last") + (c.call.has_initial ? " initial" : "") +
-         " batch " + std::to_string(c.call.shape.batch) + " steps " +
-         std::to_string(c.call.shape.num_steps) + " channels " +
-         std::to_string(c.call.shape.channels);
+         " groups " + std::to_string(c.call.shape.gso.num_groups()) + " hops " +
+         std::to_string(c.call.shape.hops_per_step) + " batch " +
+         std::to_string(c.call.shape.batch) + " steps " + std::to_string(c.call.shape.num_steps) +
+         " channels " + std::to_string(c.call.shape.channels);
 }
 
 /// x W of one row.
@@ -64,17 +66,45 @@ void times_w(const Case& c, const double* x, double* y) {
     }
     return;
   }
-  for (std::int64_t j = 0; j < channels; ++j) {
-    y[j] = 0.0;
-    for (std::int64_t i = 0; i < channels; ++i) y[j] += x[i] * c.w_state[i * channels + j];
+  const std::vector<std::int64_t> begins = c.call.shape.gso.channel_begins(channels);
+  const double* w = c.w_state.data();
+  for (std::size_t g = 0; g + 1 < begins.size(); ++g) {
+    const std::int64_t width = begins[g + 1] - begins[g];
+    for (std::int64_t j = 0; j < width; ++j) {
+      double sum = 0.0;
+      for (std::int64_t i = 0; i < width; ++i) sum += x[begins[g] + i] * w[i * width + j];
+      y[begins[g] + j] = sum;
+    }
+    w += width * width;
   }
 }
 
-/// X(t+1) = A X(t) W + C(t+1), as it is written.
+/// x <- A x W, each group of channels with its own A and W.
+void hop(const Case& c, Numbers& x) {
+  const RecurrenceShape& shape = c.call.shape;
+  const std::int64_t channels = shape.channels;
+  Numbers product(x.size());
+  for (std::int64_t i = 0; i < shape.num_nodes(); ++i) {
+    times_w(c, &x[i * channels], &product[i * channels]);
+  }
+  const std::vector<std::int64_t> begins = shape.gso.channel_begins(channels);
+  for (std::int64_t g = 0; g < shape.gso.num_groups(); ++g) {
+    const auto a = shape.gso.of_group(g).view<double>();
+    for (std::int64_t i = 0; i < shape.num_nodes(); ++i) {
+      for (std::int64_t j = begins[g]; j < begins[g + 1]; ++j) {
+        double sum = 0.0;
+        for (std::int64_t e = a.row_ptr[i]; e < a.row_ptr[i + 1]; ++e) {
+          sum += a.value[e] * product[a.col[e] * channels + j];
+        }
+        x[i * channels + j] = sum;
+      }
+    }
+  }
+}
+
+/// X(t+1) = A^r X(t) W^r + C(t+1), as it is written.
 Numbers definition(const Case& c) {
   const RecurrenceShape& shape = c.call.shape;
-  const auto a = shape.gso.only().view<double>();
-  const std::int64_t channels = shape.channels;
   Numbers output(static_cast<std::size_t>(c.output_size()));
   for (std::int64_t b = 0; b < shape.batch; ++b) {
     Numbers x(static_cast<std::size_t>(shape.block()));
@@ -82,21 +112,10 @@ Numbers definition(const Case& c) {
       std::copy_n(c.initial.begin() + b * shape.block(), shape.block(), x.begin());
     }
     for (std::int64_t t = 0; t < shape.num_steps; ++t) {
-      Numbers product(x.size());
-      for (std::int64_t i = 0; i < shape.num_nodes(); ++i) {
-        times_w(c, &x[i * channels], &product[i * channels]);
-      }
+      for (std::int64_t r = 0; r < shape.hops_per_step; ++r) hop(c, x);
       const double* input =
           c.input.data() + (shape.temporal ? b * shape.num_steps + t : b) * shape.block();
-      for (std::int64_t i = 0; i < shape.num_nodes(); ++i) {
-        for (std::int64_t j = 0; j < channels; ++j) {
-          double sum = input[i * channels + j];
-          for (std::int64_t e = a.row_ptr[i]; e < a.row_ptr[i + 1]; ++e) {
-            sum += a.value[e] * product[a.col[e] * channels + j];
-          }
-          x[i * channels + j] = sum;
-        }
-      }
+      for (std::int64_t i = 0; i < shape.block(); ++i) x[i] += input[i];
       if (shape.all_outputs()) {
         std::copy(x.begin(), x.end(), output.begin() + (b * shape.num_steps + t) * shape.block());
       }
@@ -187,7 +206,18 @@ Result<T> run(const Case& c, const Numbers& grad, const Executor& executor) {
   return result;
 }
 
-Case make_case(Plan plan, const graph::Gso& gso, std::int64_t batch, std::int64_t steps,
+/// Numbers of a W: one of each group of channels if it is dense.
+std::int64_t w_size(const RecurrenceShape& shape) {
+  if (shape.diagonal) return shape.channels;
+  const std::vector<std::int64_t> begins = shape.gso.channel_begins(shape.channels);
+  std::int64_t sum = 0;
+  for (std::size_t g = 0; g + 1 < begins.size(); ++g) {
+    sum += (begins[g + 1] - begins[g]) * (begins[g + 1] - begins[g]);
+  }
+  return sum;
+}
+
+Case make_case(Plan plan, const graph::Operators& gso, std::int64_t batch, std::int64_t steps,
                std::int64_t channels, bool temporal, Outputs outputs, bool initial) {
   Case c;
   const bool diagonal = plan == Plan::kDiagonal || plan == Plan::kSpectral;
@@ -202,14 +232,15 @@ Case make_case(Plan plan, const graph::Gso& gso, std::int64_t batch, std::int64_
   c.call.has_initial = initial;
   const std::int64_t state = c.call.shape.state();
   c.input = random_numbers((temporal ? steps : 1) * state, 1);
-  c.w_state = random_numbers(diagonal ? channels : channels * channels, 2,
+  c.w_state = random_numbers(w_size(c.call.shape), 2,
                              diagonal ? 0.5 : 0.6 / std::sqrt(static_cast<double>(channels)));
   if (initial) c.initial = random_numbers(state, 3);
   return c;
 }
 
 /// Every kind of problem that a plan takes.
-std::vector<Case> all_cases(Plan plan, const graph::Gso& gso, std::int64_t channels) {
+std::vector<Case> all_cases(Plan plan, const graph::Operators& gso, std::int64_t channels,
+                            std::int64_t hops_per_step = 1) {
   std::vector<Case> cases;
   for (const bool temporal : {false, true}) {
     for (const Outputs outputs : {Outputs::kLast, Outputs::kAll}) {
@@ -219,6 +250,7 @@ std::vector<Case> all_cases(Plan plan, const graph::Gso& gso, std::int64_t chann
           for (const std::int64_t steps : {1, 2, 7}) {
             cases.push_back(
                 make_case(plan, gso, batch, steps, channels, temporal, outputs, initial));
+            cases.back().call.shape.hops_per_step = hops_per_step;
           }
         }
       }
@@ -236,6 +268,17 @@ graph::Gso directed() {
                          {.kind = graph::GsoKind::kRandomWalk});
 }
 graph::Gso undirected() { return graph::make_gso(graph::make_random_connected(9, 16, 5)); }
+
+/// Three groups of channels, one of which has half of them.
+graph::Operators in_groups(const graph::Gso& gso, bool symmetric) {
+  const auto n = gso.num_nodes();
+  const graph::Graph other = graph::make_random_connected(n, n + 3, 8);
+  return graph::Operators(
+      {{graph::make_gso(other, {.kind = symmetric ? graph::GsoKind::kSymNormalizedNoLoops
+                                                  : graph::GsoKind::kRandomWalk})},
+       {gso, 2},
+       {graph::make_gso(other, {.kind = graph::GsoKind::kIdentity})}});
+}
 
 void expect_near(const Numbers& expected, const Numbers& got, double tolerance,
                  const std::string& what) {
@@ -268,18 +311,31 @@ Numbers differences(const Case& c, Numbers Case::*numbers, const Numbers& grad) 
 class EveryPlan : public ::testing::TestWithParam<Plan> {
  protected:
   static graph::Gso gso() { return GetParam() == Plan::kSpectral ? undirected() : directed(); }
+  static graph::Operators groups() { return in_groups(gso(), GetParam() == Plan::kSpectral); }
+  /// With one operator and three, one hop per step and several, as far as the plan has them.
+  static std::vector<Case> cases(std::int64_t channels, std::int64_t channels_of_groups) {
+    std::vector<Case> all = all_cases(GetParam(), gso(), channels);
+    const auto add = [&](const std::vector<Case>& more) {
+      all.insert(all.end(), more.begin(), more.end());
+    };
+    add(all_cases(GetParam(), groups(), channels_of_groups));
+    if (GetParam() == Plan::kDoubling) return all;
+    add(all_cases(GetParam(), gso(), channels, 3));
+    add(all_cases(GetParam(), groups(), channels_of_groups, 2));
+    return all;
+  }
 };
 
 TEST_P(EveryPlan, GivesWhatTheDefinitionSays) {
   for (const std::int64_t channels : {2, 18}) {
-    for (const Case& c : all_cases(GetParam(), gso(), channels)) {
+    for (const Case& c : cases(channels, std::max<std::int64_t>(channels, 8))) {
       expect_near(definition(c), run<double>(c, {}, SerialExecutor()).output, 1e-12, describe(c));
     }
   }
 }
 
 TEST_P(EveryPlan, HasTheGradientsOfTheDefinition) {
-  for (Case c : all_cases(GetParam(), gso(), 4)) {
+  for (Case c : cases(4, 8)) {
     c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};
     const Numbers grad = random_numbers(c.output_size(), 4);
     const Result<double> got = run<double>(c, grad, SerialExecutor());
@@ -290,7 +346,7 @@ TEST_P(EveryPlan, HasTheGradientsOfTheDefinition) {
 }
 
 TEST_P(EveryPlan, GivesEachGradientByItself) {
-  for (Case c : all_cases(GetParam(), gso(), 4)) {
+  for (Case c : cases(4, 8)) {
     const Numbers grad = random_numbers(c.output_size(), 4);
     c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};
     const Result<double> together = run<double>(c, grad, SerialExecutor());
@@ -308,9 +364,14 @@ TEST_P(EveryPlan, HasTheSameBitsOnAnyNumberOfWorkers) {
   // Large enough for several workers and, with 40 channels, for several slices and a padded one.
   const graph::Gso large = graph::make_gso(graph::make_random_connected(1500, 3000, 5));
   const bool sequences = GetParam() != Plan::kDoubling;
-  for (const bool temporal : {false, sequences}) {
-    Case c = make_case(GetParam(), large, 2, 5, 40, temporal,
+  const bool spectral = GetParam() == Plan::kSpectral;  // decomposes each of them
+  const graph::Operators three = in_groups(
+      spectral ? graph::make_gso(graph::make_random_connected(500, 900, 5)) : large, spectral);
+  for (const auto& [operators, temporal] : std::vector<std::pair<graph::Operators, bool>>{
+           {large, false}, {large, sequences}, {three, false}, {three, sequences}}) {
+    Case c = make_case(GetParam(), operators, 2, 5, 40, temporal,
                        temporal ? Outputs::kAll : Outputs::kLast, true);
+    if (temporal && !operators.is_single()) c.call.shape.hops_per_step = 2;
     c.call.wanted = {.input = true, .w_state = true, .initial = true};
     const Numbers grad = random_numbers(c.output_size(), 4);
     const Result<float> one = run<float>(c, grad, SerialExecutor());
@@ -318,6 +379,73 @@ TEST_P(EveryPlan, HasTheSameBitsOnAnyNumberOfWorkers) {
       EXPECT_TRUE(run<float>(c, grad, ThreadPool(workers)) == one)
           << describe(c) << " on " << workers;
     }
+  }
+}
+
+/// The numbers of some channels of an array [..., channels].
+template <typename T>
+std::vector<T> channels_of(const std::vector<T>& all, std::int64_t channels, std::int64_t begin,
+                           std::int64_t end) {
+  std::vector<T> part;
+  for (std::size_t row = 0; row < all.size(); row += channels) {
+    part.insert(part.end(), all.begin() + row + begin, all.begin() + row + end);
+  }
+  return part;
+}
+
+TEST_P(EveryPlan, GivesEachGroupOfChannelsTheBitsItHasAlone) {
+  const graph::Operators three = groups();
+  for (const std::int64_t channels : {8, 70, 144}) {
+    for (Case c : all_cases(GetParam(), three, channels)) {
+      const std::vector<std::int64_t> begins = three.channel_begins(channels);
+      c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};
+      const Numbers grad = random_numbers(c.output_size(), 4);
+      for (const Precision precision : {Precision::kFloat32, Precision::kBf16}) {
+        c.call.shape.precision = precision;
+        const Result<float> together = run<float>(c, grad, SerialExecutor());
+        std::int64_t w_begin = 0;
+        for (std::int64_t g = 0; g < three.num_groups(); ++g) {
+          const auto part = [&](const auto& all) {
+            return channels_of(all, channels, begins[g], begins[g + 1]);
+          };
+          Case alone = c;
+          alone.call.shape.gso = three.of_group(g);
+          alone.call.shape.channels = begins[g + 1] - begins[g];
+          alone.input = part(c.input);
+          alone.initial = part(c.initial);
+          const std::int64_t w_end = w_begin + w_size(alone.call.shape);
+          alone.w_state.assign(c.w_state.begin() + w_begin, c.w_state.begin() + w_end);
+          const Result<float> got = run<float>(alone, part(grad), SerialExecutor());
+          EXPECT_EQ(got.output, part(together.output)) << describe(c) << " group " << g;
+          EXPECT_EQ(got.input, part(together.input)) << describe(c) << " group " << g;
+          EXPECT_EQ(got.initial, part(together.initial)) << describe(c) << " group " << g;
+          EXPECT_EQ(got.w_state, std::vector<float>(together.w_state.begin() + w_begin,
+                                                    together.w_state.begin() + w_end))
+              << describe(c) << " group " << g;
+          w_begin = w_end;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryPlan, GoesOnFromAStateAsIfItHadNotStopped) {
+  if (GetParam() == Plan::kDoubling) return;  // has no sequences
+  for (const std::int64_t hops : {1, 3}) {
+    Case whole = make_case(GetParam(), groups(), 1, 7, 8, true, Outputs::kAll, true);
+    whole.call.shape.hops_per_step = hops;
+    const Numbers expected = run<double>(whole, {}, SerialExecutor()).output;
+    const std::int64_t block = whole.call.shape.block();
+    Numbers pieces;
+    for (const auto& [begin, end] : {std::pair{0, 2}, std::pair{2, 3}, std::pair{3, 7}}) {
+      Case piece = whole;
+      piece.call.shape.num_steps = end - begin;
+      piece.input.assign(whole.input.begin() + begin * block, whole.input.begin() + end * block);
+      if (begin > 0) piece.initial.assign(pieces.end() - block, pieces.end());
+      const Numbers output = run<double>(piece, {}, SerialExecutor()).output;
+      pieces.insert(pieces.end(), output.begin(), output.end());
+    }
+    expect_near(expected, pieces, 1e-12, describe(whole));
   }
 }
 
