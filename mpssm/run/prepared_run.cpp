@@ -11,6 +11,7 @@
 #include "mpssm/run/memory_limit.h"
 #include "mpssm/run/train_into.h"
 #include "mpssm/task/problem.h"
+#include "mpssm/train/compared_networks.h"
 
 namespace mpssm::run {
 
@@ -47,6 +48,14 @@ PreparedRun::PreparedRun(const train::Config& config, const RunOptions& options)
                         options.may_last_longer ? Length::kLonger : Length::kSame);
   }
   if (!options.with_notes) return;
+  std::string unused;
+  for (const std::string& key : train::settings_without_meaning(config)) {
+    unused += (unused.empty() ? "" : ", ") + key;
+  }
+  if (!unused.empty()) {
+    notes_.push_back(
+        fmt::format("note: {} does not look at {}", train::to_string(config.model.kind), unused));
+  }
   for (const std::string& note : experiment_.dataset->notes) notes_.push_back("note: " + note);
 }
 

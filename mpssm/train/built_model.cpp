@@ -2,16 +2,13 @@
 #include "mpssm/train/built_model.h"
 
 #include <algorithm>
-#include <fmt/core.h>
 #include <memory>
 
-#include "mpssm/base/error.h"
 #include "mpssm/engine/plan_costs.h"
-#include "mpssm/nn/baselines/gcn.h"
-#include "mpssm/nn/baselines/linear_gcn.h"
 #include "mpssm/nn/model.h"
 #include "mpssm/ops/generator.h"
 #include "mpssm/task/problem.h"
+#include "mpssm/train/compared_networks.h"
 
 namespace mpssm::train {
 namespace {
@@ -53,49 +50,6 @@ nn::ModelOptions model_options(const ModelConfig& config, const task::ProblemSha
   return options;
 }
 
-std::shared_ptr<nn::GraphModule> make_network(ModelKind kind, const nn::ModelOptions& options) {
-  if (kind == ModelKind::kMpssm) return nn::Model(options).ptr();
-  if (options.mode == nn::Mode::kTemporal) {
-    throw base::Error("model.kind", fmt::format("{} has no temporal mode; a series needs mpssm",
-                                                to_string(kind)));
-  }
-  const nn::ReadoutOptions readout{.pools = options.readout == nn::Readout::kGraph,
-                                   .pooling = options.pooling,
-                                   .layers = options.readout_layers,
-                                   .activation = options.readout_activation};
-  if (kind == ModelKind::kGcn) {
-    return nn::Gcn(nn::GcnOptions{.in_channels = options.in_channels,
-                                  .hidden_channels = options.hidden_channels,
-                                  .out_channels = options.out_channels,
-                                  .num_layers = options.num_blocks,
-                                  .activation = options.activation,
-                                  .norm = options.norm,
-                                  .residual = options.residual,
-                                  .dropout = options.dropout,
-                                  .readout = readout})
-        .ptr();
-  }
-  return nn::LinearGcn(nn::LinearGcnOptions{.in_channels = options.in_channels,
-                                            .hidden_channels = options.hidden_channels,
-                                            .out_channels = options.out_channels,
-                                            .num_blocks = options.num_blocks,
-                                            .hops = options.hops,
-                                            .shared = kind != ModelKind::kLinearGcn,
-                                            .mlp = kind == ModelKind::kLinearBlocks,
-                                            .activation = options.activation,
-                                            .readout = readout})
-      .ptr();
-}
-
-/// Measured like nn::memory_estimate, for networks of layers without a recurrence of their own.
-std::int64_t gcn_memory(const nn::ModelOptions& options, const graph::Operators& gso) {
-  const auto layers = static_cast<double>(options.num_blocks);
-  const double features =
-      static_cast<double>(gso.num_nodes() * options.hidden_channels) * sizeof(float);
-  const double of_layer = options.norm == nn::NormKind::kBatch ? 16.0 : 3.6;
-  return static_cast<std::int64_t>((8.0 + of_layer * layers) * features);
-}
-
 }  // namespace
 
 task::ProblemOptions problem_options(const Config& config) {
@@ -110,6 +64,7 @@ task::ProblemOptions problem_options(const Config& config) {
 
 BuiltModel build_model(const task::Problem& problem, const Config& config) {
   const task::ProblemShape shape = problem.shape();
+  const bool is_mpssm = config.model.kind == ModelKind::kMpssm;
   nn::ModelOptions options = model_options(config.model, shape);
   options.precision = config.train.precision;
   BuiltModel built;
@@ -117,7 +72,7 @@ BuiltModel build_model(const task::Problem& problem, const Config& config) {
       std::make_shared<at::Generator>(ops::make_generator(static_cast<std::uint64_t>(config.seed)));
   {
     const ops::DefaultGeneratorScope own_numbers(*built.generator);
-    built.module = make_network(config.model.kind, options);
+    built.module = is_mpssm ? nn::Model(options).ptr() : make_compared_network(config.model, shape);
   }
   built.num_parameters = nn::num_parameters(*built.module);
   const graph::Operators gso = problem.largest_gso(config.train.batch);
@@ -125,7 +80,7 @@ BuiltModel build_model(const task::Problem& problem, const Config& config) {
   const std::int64_t windows =
       temporal ? std::max<std::int64_t>(std::min(config.train.batch, problem.num_train()), 1) : 1;
   const auto in_training = [&](bool recompute) {
-    if (config.model.kind != ModelKind::kMpssm) return gcn_memory(options, gso);
+    if (!is_mpssm) return compared_network_memory(config.model, shape, gso.only(), windows);
     nn::ModelOptions counted = options;
     counted.recompute = recompute && nn::can_recompute(options);
     return nn::memory_estimate(counted, gso, windows, shape.num_steps, /*training=*/true);

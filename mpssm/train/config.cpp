@@ -284,6 +284,11 @@ std::string toml_value(const std::string& value) {
   return out.str();
 }
 
+bool needs_hops(ModelKind kind) {
+  return kind == ModelKind::kAdgn || kind == ModelKind::kLinearGcn ||
+         kind == ModelKind::kLinearGcnShared || kind == ModelKind::kLinearBlocks;
+}
+
 void expect(bool holds, std::string_view key, const std::string& expected, const std::string& got) {
   if (!holds) {
     throw Error(std::string(key), fmt::format("expected {}, got {}", expected, got));
@@ -292,8 +297,12 @@ void expect(bool holds, std::string_view key, const std::string& expected, const
 
 }  // namespace
 
-void apply_toml(Config& config, std::string_view text, const std::string& origin) {
+void check_toml_text(std::string_view text, const std::string& origin) {
   TomlGuard(text, origin).check();
+}
+
+void apply_toml(Config& config, std::string_view text, const std::string& origin) {
+  check_toml_text(text, origin);
   toml::table table;
   try {
     table = toml::parse(text, origin);
@@ -330,6 +339,15 @@ void check(const Config& config) {
   expect_range("model.channels", model.channels, 1, 1 << 16);
   expect_range("model.blocks", model.blocks, 1, 4096);
   expect_range("model.hops", model.hops, 0, 1'000'000);
+  expect_range("model.delay", model.delay, 1, 4096);
+  expect_range("model.state_size", model.state_size, 1, 4096);
+  expect_range("model.heads", model.heads, 1, 4096);
+  expect(model.channels % model.heads == 0 ||
+             (model.kind != ModelKind::kGat && model.kind != ModelKind::kGps),
+         "model.heads", fmt::format("a divisor of model.channels ({})", model.channels),
+         std::to_string(model.heads));
+  expect(model.hops >= 1 || !needs_hops(model.kind), "model.hops",
+         fmt::format("1 or more with model.kind = {}", to_string(model.kind)), "0");
   expect_range("model.readout_layers", model.readout_layers, 1, 64);
   expect_range("train.epochs", config.train.epochs, 1, 1'000'000'000);
   expect_range("train.batch", config.train.batch, 1, 1'000'000'000);

@@ -27,6 +27,13 @@ namespace mpssm::train {
 enum class ModelKind {
   kMpssm,
   kGcn,
+  kSage,
+  kGat,
+  kAdgn,
+  kDrew,
+  kGps,
+  kGgrnn,  ///< these two are for series alone
+  kGraphSsm,
   kLinearGcn,        ///< layers without nonlinearity
   kLinearGcnShared,  ///< one weight for all layers
   kLinearBlocks,     ///< blocks of them with an MLP each
@@ -34,6 +41,13 @@ enum class ModelKind {
 inline constexpr base::EnumRow<ModelKind> kModelKinds[] = {
     {ModelKind::kMpssm, "mpssm"},
     {ModelKind::kGcn, "gcn"},
+    {ModelKind::kSage, "sage"},
+    {ModelKind::kGat, "gat"},
+    {ModelKind::kAdgn, "adgn"},
+    {ModelKind::kDrew, "drew"},
+    {ModelKind::kGps, "gps"},
+    {ModelKind::kGgrnn, "ggrnn"},
+    {ModelKind::kGraphSsm, "graphssm"},
     {ModelKind::kLinearGcn, "linear_gcn"},
     {ModelKind::kLinearGcnShared, "linear_gcn_shared"},
     {ModelKind::kLinearBlocks, "linear_blocks"},
@@ -93,6 +107,11 @@ struct ModelConfig {
   engine::Activation readout_activation = engine::Activation::kGelu;
   bool node_embedding = false;
   bool skip = false;
+  std::int64_t heads = 4;
+  double step_size = 0.1;
+  double damping = 0.1;
+  std::int64_t delay = 1;
+  std::int64_t state_size = 16;
   engine::Plan plan = engine::Plan::kAuto;
   std::string plan_costs = "builtin";  // engine::kBuiltinCosts
 };
@@ -160,8 +179,9 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   auto& model = config.model;
   visit("model.kind", model.kind, "");
   visit("model.channels", model.channels, "width");
-  visit("model.blocks", model.blocks, "blocks (gcn: layers)");
-  visit("model.hops", model.hops, "hops per block on a static graph");
+  visit("model.blocks", model.blocks, "blocks (compared networks: layers)");
+  visit("model.hops", model.hops,
+        "hops per block on a static graph (adgn: steps per layer; ggrnn: highest power of A)");
   visit("model.state", model.state, "W");
   visit("model.min_modulus", model.min_modulus, "diagonal W: least modulus at the start");
   visit("model.max_modulus", model.max_modulus, "diagonal W: largest modulus at the start");
@@ -176,6 +196,11 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("model.readout_activation", model.readout_activation, "between them");
   visit("model.node_embedding", model.node_embedding, "forecasts: a learned vector per node");
   visit("model.skip", model.skip, "forecasts: a linear map from the window to the output");
+  visit("model.heads", model.heads, "gat, gps: of the attention");
+  visit("model.step_size", model.step_size, "adgn: of a step of its equation");
+  visit("model.damping", model.damping, "adgn: how fast the state fades");
+  visit("model.delay", model.delay, "drew: hops that come without delay");
+  visit("model.state_size", model.state_size, "graphssm: complex numbers per channel");
   visit("model.plan", model.plan, "");
   visit("model.plan_costs", model.plan_costs,
         "what auto goes by: builtin, or measured (once per machine; the run keeps the prices)");
@@ -208,6 +233,10 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
 /// Applies TOML text; `origin` names it in messages ("my.toml"). Throws base::Error: syntax with
 /// line and column, unknown key with the nearest known one, wrong type, unknown name.
 void apply_toml(Config& config, std::string_view text, const std::string& origin);
+
+/// Throws base::Error with line and column unless the text is fit for a TOML parser: no control
+/// characters, no nesting beyond what settings have.
+void check_toml_text(std::string_view text, const std::string& origin);
 
 /// Applies one "key=value" from a command line.
 void apply_setting(Config& config, std::string_view assignment);
