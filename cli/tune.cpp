@@ -33,6 +33,7 @@ constexpr const char* kFooter = R"(
 Examples:
   mpssm tune myfolder/ --minutes 10                  the usual settings, as many as there is time for
   mpssm tune myfolder/ --random 27 --halving         short trainings first, the best third goes on
+  mpssm tune minesweeper --grid hetero --random 27 --halving           of the paper's grid
   mpssm tune minesweeper --grid model.dropout=0,0.2,0.4 --grid model.hops=2,4,8 --splits 0-2
   mpssm tune pedalme --grid train.weight_decay=0,1e-3 --seeds 0-4 --out runs/tune
 
@@ -92,8 +93,10 @@ void add_tune(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("tune", "Search over settings, selected on validation");
   add_config_options(*verb, options->config);
-  verb->add_option("--grid", options->tune.axes,
-                   "values of a setting, KEY=A,B,C; may be given again (default: the usual ones)")
+  verb->add_option(
+          "--grid", options->tune.axes,
+          "values of a setting, KEY=A,B,C, or a file of such, or one of the paper's: gpp, lrgb, "
+          "hetero, temporal; may be given again (default: the usual ones)")
       ->type_name("KEY=A,B,...")
       ->allow_extra_args(false);
   verb->add_option("--random", options->tune.random,

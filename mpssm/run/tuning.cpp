@@ -16,6 +16,7 @@
 #include "mpssm/run/run_folder.h"
 #include "mpssm/task/metrics.h"
 #include "mpssm/train/defaults.h"
+#include "mpssm/train/grid.h"
 #include "mpssm/train/search.h"
 
 namespace mpssm::run {
@@ -214,7 +215,10 @@ std::vector<std::int64_t> halving_rounds(std::int64_t points, std::int64_t epoch
 
 TuneOutcome tune(const train::Config& base, const TuneOptions& options, const TrainRun& train_run,
                  const OnTrial& on_trial) {
-  return Search(base, options, train_run, on_trial).run();
+  train::Config start = base;
+  TuneOptions read = options;
+  read.axes = train::with_grids(options.axes, start);
+  return Search(start, read, train_run, on_trial).run();
 }
 
 std::string to_text(const TuneOutcome& outcome) {

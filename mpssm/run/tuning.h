@@ -17,9 +17,11 @@ namespace mpssm::run {
 struct TuneOptions {
   std::filesystem::path folder = {};  ///< trials go below it; finished ones are not run again
   std::filesystem::path data_dir = {};
-  std::vector<std::string> axes = {};  ///< "model.hops=2,4"; empty: the usual ones for the data
-  std::int64_t random = 0;             ///< so many points of the axes; 0: all, of the usual ones 16
-  bool halving = false;                ///< short trainings first, the best third goes on longer
+  /// "model.hops=2,4", or a grid (train/grid.h) by its file or name; empty: the usual ones for the
+  /// data
+  std::vector<std::string> axes = {};
+  std::int64_t random = 0;  ///< so many points of the axes; 0: all, of the usual ones 16
+  bool halving = false;     ///< short trainings first, the best third goes on longer
   std::vector<std::int64_t> seeds =
       {};  ///< each trial is trained on all of them; empty: the config's
   std::vector<std::int64_t> splits = {};  ///< the same

@@ -6,6 +6,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/io/file.h"
+#include "mpssm/run/run_folder.h"
 
 #include "tests/support/scratch.h"
 
@@ -80,6 +81,31 @@ TEST_F(Tuning, ImpossibleSettingsAreRefusedBeforeAnythingIsTrained) {
   EXPECT_THROW(search({.axes = {"model.hops=2,many"}}), base::Error);
   EXPECT_THROW(search({.axes = {"model.depth=2"}}), base::Error);
   EXPECT_EQ(train_.count, 0);
+}
+
+TEST_F(Tuning, TakesThePapersGridsByName) {
+  const std::vector<std::pair<std::string, std::int64_t>> sizes = {
+      {"gpp", 24}, {"lrgb", 1800}, {"hetero", 3600}, {"temporal", 480}};
+  for (const auto& [name, size] : sizes) {
+    const TuneOutcome outcome = search({.axes = {name}, .is_over = [] { return true; }});
+    EXPECT_EQ(outcome.planned, size) << name;
+  }
+  const TuneOutcome outcome = search({.axes = {"gpp"}, .random = 2});
+  EXPECT_EQ(outcome.tried, 2);
+  const train::Config one = read_run_config(outcome.trials.front().run);
+  EXPECT_EQ(one.model.state, nn::StateKind::kDense);
+  EXPECT_EQ(one.train.optimiser, train::Optimiser::kAdam);
+  EXPECT_EQ(one.train.lr, 3e-3);
+}
+
+TEST_F(Tuning, DoesNotSearchWhatIsSet) {
+  train::apply_setting(config_, "model.blocks=3");
+  train::apply_setting(config_, "train.lr=0.5");
+  EXPECT_EQ(search({.axes = {"gpp"}, .is_over = [] { return true; }}).planned, 12);
+  const TuneOutcome outcome = search({.axes = {"gpp", "model.activation=tanh,gelu"}, .random = 1});
+  const train::Config one = read_run_config(outcome.trials.front().run);
+  EXPECT_EQ(one.model.blocks, 3);
+  EXPECT_EQ(one.train.lr, 0.5);
 }
 
 TEST_F(Tuning, WithoutAxesTheDefaultsAreTheFirstToBeat) {
