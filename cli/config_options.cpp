@@ -9,7 +9,6 @@
 #include "mpssm/base/machine.h"
 #include "mpssm/base/printable.h"
 #include "mpssm/io/csv.h"
-#include "mpssm/io/file.h"
 #include "mpssm/train/preset.h"
 
 #include "cli/verbs.h"
@@ -19,7 +18,9 @@ namespace mpssm::cli {
 void add_config_options(CLI::App& verb, ConfigOptions& options) {
   verb.add_option("dataset", options.dataset,
                   "registered or built-in name (mpssm data list), or a file or folder of your own");
-  verb.add_option("--config", options.files, "TOML file with settings; may be given again")
+  verb.add_option(
+          "--config", options.files,
+          "TOML file with settings, or the name of shipped ones such as paper; may be given again")
       ->type_name("FILE")
       ->allow_extra_args(false);
   verb.add_option("--set", options.settings, "one setting, KEY=VALUE; may be given again")
@@ -44,10 +45,8 @@ void add_config_options(CLI::App& verb, ConfigOptions& options) {
 
 train::Config make_config(const ConfigOptions& options) {
   train::Config config = train::preset_config(options.dataset);
-  for (const std::string& file : options.files) {
-    constexpr std::int64_t kMaxConfigBytes = 1 << 20;
-    train::apply_toml(config, io::read_file(file, kMaxConfigBytes), file);
-  }
+  for (const auto& file : options.files)
+    train::apply_toml(config, train::settings_text(file), file);
   if (!options.dataset.empty()) config.data.name = options.dataset;
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
   if (!options.target.empty()) train::apply_setting(config, "data.target=" + options.target);

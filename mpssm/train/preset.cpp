@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/train/preset.h"
 
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+
 #include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
+#include "mpssm/io/file.h"
 
 namespace mpssm::train {
 
@@ -23,6 +28,14 @@ Config preset_config(const std::string& dataset) {
     config.by_rules = true;
   }
   return config;
+}
+
+std::string settings_text(const std::string& file_or_name) {
+  constexpr std::int64_t kMaxBytes = 1 << 20;
+  std::error_code ignored;
+  const char* shipped = preset(file_or_name);
+  const bool has_file = std::filesystem::exists(file_or_name, ignored);
+  return shipped != nullptr && !has_file ? shipped : io::read_file(file_or_name, kMaxBytes);
 }
 
 }  // namespace mpssm::train

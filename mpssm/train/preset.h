@@ -16,4 +16,8 @@ std::string preset_name(const std::string& dataset);
 /// caller.
 Config preset_config(const std::string& dataset);
 
+/// The text of a file with settings, or of a shipped one by its name (such as "paper"); a file of
+/// that name comes first. Throws base::Error if there is neither.
+std::string settings_text(const std::string& file_or_name);
+
 }  // namespace mpssm::train
