@@ -91,7 +91,7 @@ Dataset read_registered_series(const DatasetInfo& info, const std::vector<fs::pa
                                const LoadOptions& options) {
   SeriesProtocol protocol = info.metric == "mae"
                                 ? traffic_protocol()
-                                : temporal_protocol(info.name == "wikimath" ? 8 : 4);
+                                : temporal_protocol(info.lags > 0 ? info.lags : 4);
   protocol.over_all_time = info.over_all_time;
   if (paths[0].extension() == ".json") return read_series_json(paths[0], protocol, options);
   const io::Npz npz = io::Npz::open(paths[0]);

@@ -30,6 +30,7 @@ struct DatasetInfo {
       {};                     ///< the same data in another form, if those are absent
   std::string fallback = {};  ///< dataset to take, with a note, if the files are absent; "" = none
   std::string target = {};    ///< packed graphs: array that holds the labels
+  std::int64_t lags = 0;      ///< series: steps a forecast sees; 0: those of its kind
   /// Series: its protocol standardises each node over all time, test included. No other data can be
   /// read the way its models know.
   bool over_all_time = false;

@@ -84,12 +84,12 @@ TEST(Registry, HoldsEveryDatasetOnceWithWhatPeopleNeed) {
   for (const char* name :
        {"diameter", "sssp", "eccentricity", "gpp-published-sssp", "gpp-published-eccentricity",
         "minesweeper", "tolokers", "roman-empire", "amazon-ratings", "questions", "chickenpox",
-        "pedalme", "wikimath", "metr-la", "metr-la-29", "pems-bay", "pems-bay-67", "peptides-func",
+        "pedalme", "wikimath", "wikimath-reconstructed", "metr-la", "metr-la-29", "pems-bay", "pems-bay-67", "peptides-func",
         "peptides-struct"}) {
     ASSERT_NE(find_dataset(name), nullptr) << name;
     EXPECT_EQ(find_dataset(name)->name, name);
   }
-  EXPECT_EQ(registry().size(), 19u);
+  EXPECT_EQ(registry().size(), 20u);
   for (const DatasetInfo& info : registry()) {
     EXPECT_FALSE(info.summary.empty() || info.protocol.empty() || info.metric.empty()) << info.name;
     ASSERT_FALSE(info.files.empty()) << info.name;
