@@ -212,7 +212,7 @@ struct SeriesData {
   std::int64_t num_steps = 0;
   std::int64_t num_nodes = 0;
   std::int64_t num_features = 1;           ///< feature 0 is what is forecast
-  std::vector<float> values = {};          ///< [T, N, F]
+  std::vector<float> values = {};          ///< [T, N, F]; NaN in feature 0: missing
   std::vector<float> time_of_day = {};     ///< [T] in [0, 1), or empty
   std::vector<std::string> node_ids = {};  ///< [N]; empty: 0, 1, 2, ...
   EdgeTable edge_table = {};
@@ -223,7 +223,11 @@ struct SeriesData {
   double train_ratio = 0.7;
   double test_ratio = 0.2;               ///< kFractions only
   bool standardise = false;              ///< with one mean and deviation of the training inputs
-  std::optional<float> null_value = {};  ///< targets of this value are missing
+  std::optional<float> null_value = {};  ///< readings of this value are missing
+  double period = 0.0;  ///< steps after which it repeats, a week or a year; 0: not known
+  /// Steps since a fixed day, by its dates: two series have the same place in the period at the
+  /// same date. 0: no dates.
+  std::int64_t first_step = 0;
 };
 
 /// First window of val and of test, and their end: train is [0, val), val [val, test), test

@@ -89,10 +89,10 @@ PackedLayout packed_layout(const DatasetInfo& info) {
 
 Dataset read_registered_series(const DatasetInfo& info, const std::vector<fs::path>& paths,
                                const LoadOptions& options) {
-  SeriesProtocol protocol = info.metric == "mae"
-                                ? traffic_protocol()
-                                : temporal_protocol(info.lags > 0 ? info.lags : 4);
+  SeriesProtocol protocol =
+      info.metric == "mae" ? traffic_protocol() : temporal_protocol(info.lags > 0 ? info.lags : 4);
   protocol.over_all_time = info.over_all_time;
+  protocol.period = info.period;
   if (paths[0].extension() == ".json") return read_series_json(paths[0], protocol, options);
   const io::Npz npz = io::Npz::open(paths[0]);
   if (paths.size() == 1) return read_series_npz(npz, nullptr, protocol, options);
@@ -197,6 +197,7 @@ void refuse_unused(const std::string& name, const LoadOptions& options, Dataset&
     if (options.lags) refuse("data.lags", why);
     if (options.horizon) refuse("data.horizon", why);
     if (options.train_ratio) refuse("data.train_ratio", why);
+    if (options.period) refuse("data.period", "is no series and repeats nothing");
   }
   if (options.directed) {
     if (is_series) refuse("data.directed", "is a series, whose graph is made undirected");

@@ -40,8 +40,9 @@ struct LoadOptions {
   /// Series: share of the training windows. Of a three-way split, val then gets one third of the
   /// rest and test two.
   std::optional<double> train_ratio = {};
-  std::uint64_t split_seed = 0;  ///< of the random 50/25/25 split of data that has none
-  std::uint64_t make_seed = 0;   ///< of built-in data
+  std::optional<double> period = {};  ///< series: steps after which it repeats
+  std::uint64_t split_seed = 0;       ///< of the random 50/25/25 split of data that has none
+  std::uint64_t make_seed = 0;        ///< of built-in data
   /// Link prediction: what a run has held out of this graph; else it is drawn.
   const Links* links = nullptr;
   /// Given: read a new table the way a trained model's was read. Labels and split may then be

@@ -84,6 +84,7 @@ struct SeriesProtocol {
   bool standardise = true;
   bool over_all_time = false;  ///< `time_periods`: each node over all time, as published
   std::optional<float> null_value = {};
+  double period = 0.0;  ///< 0: by the clock, if there is one
   std::string metric = "mae";
 };
 /// PyTorch Geometric Temporal's.

@@ -62,19 +62,25 @@ DatasetInfo temporal(const char* name, const char* summary, DatasetFile file,
           .alternatives = std::move(alternatives)};
 }
 
+/// Of weeks.
+DatasetInfo yearly(DatasetInfo info) {
+  info.period = 365.25 / 7.0;
+  return info;
+}
+
 DatasetInfo wikimath(DatasetInfo info) {
   info.over_all_time = true;
   info.lags = 8;
+  info.period = 7.0;
   return info;
 }
 
 DatasetInfo wikimath_reconstructed() {
-  DatasetInfo info = temporal("wikimath-reconstructed",
-                              "WikiMath with its series reconstructed, not for comparison",
-                              {"wikimath/wikimath_reconstructed.npz",
-                               "c69ea270d920687149b9f956bf7f3b6629d030d03dc3446bb7708fce8075fd0d",
-                               ""},
-                              {});
+  DatasetInfo info = temporal(
+      "wikimath-reconstructed", "WikiMath with its series reconstructed, not for comparison",
+      {"wikimath/wikimath_reconstructed.npz",
+       "c69ea270d920687149b9f956bf7f3b6629d030d03dc3446bb7708fce8075fd0d", ""},
+      {});
   info.files[0].source =
       "computed from the 8-day means in GitHub gabrielxcosta/Spatiotemporal-GNN-Forecasting, "
       "networks/WikiMaths: visits standardised over all time, as the original's loader does";
@@ -154,11 +160,11 @@ std::vector<DatasetInfo> node_datasets() {
 std::vector<DatasetInfo> series_datasets() {
   const char* dcrnn = "GitHub liyaguang/DCRNN, data/sensor_graph, as arrays";
   return {
-      temporal("chickenpox", "weekly cases in 20 counties of Hungary",
-               {"chickenpox/chickenpox.json",
-                "724b48cfb274b2ecbb855bdb99b970b5ef9dd3671694fa477435dc1e08293735", ""},
-               {{"chickenpox/chickenpox.npz",
-                 "45fd155464e31d6c65b5caecf1b2058b04e378ae3d93078341c4141007a04f3f", ""}}),
+      yearly(temporal("chickenpox", "weekly cases in 20 counties of Hungary",
+                      {"chickenpox/chickenpox.json",
+                       "724b48cfb274b2ecbb855bdb99b970b5ef9dd3671694fa477435dc1e08293735", ""},
+                      {{"chickenpox/chickenpox.npz",
+                        "45fd155464e31d6c65b5caecf1b2058b04e378ae3d93078341c4141007a04f3f", ""}})),
       temporal("pedalme", "weekly bicycle deliveries in 15 districts of London",
                {"pedalme/pedalme_london.json",
                 "8c42b893441901fb805c4f0f937543d5bb9297884ac3dec7622a3e9f7c35a79b", ""},

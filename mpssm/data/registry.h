@@ -31,6 +31,7 @@ struct DatasetInfo {
   std::string fallback = {};  ///< dataset to take, with a note, if the files are absent; "" = none
   std::string target = {};    ///< packed graphs: array that holds the labels
   std::int64_t lags = 0;      ///< series: steps a forecast sees; 0: those of its kind
+  double period = 0.0;        ///< series: steps after which it repeats; 0: by its clock
   /// Series: its protocol standardises each node over all time, test included. No other data can be
   /// read the way its models know.
   bool over_all_time = false;

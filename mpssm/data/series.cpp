@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "mpssm/base/error.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/names.h"
+#include "mpssm/data/period.h"
 #include "mpssm/data/readers.h"
 
 namespace mpssm::data {
@@ -95,15 +97,28 @@ void read_clock(const io::Npz& npz, SeriesData& series) {
   }
 }
 
-void check_finite(const std::string& where, const SeriesData& series) {
+// Readings may be missing (NaN), if a node has others; what else there is of a step may not.
+void check_values(const std::string& where, const SeriesData& series) {
+  std::vector<bool> has_reading(static_cast<std::size_t>(series.num_nodes), false);
   for (std::size_t i = 0; i < series.values.size(); ++i) {
-    if (std::isfinite(series.values[i])) continue;
     const auto row = static_cast<std::int64_t>(i) / series.num_features;
-    throw base::Error(
-        where,
-        fmt::format("step {}, node {}: expected a finite number, got {}; fill gaps before loading",
-                    row / series.num_nodes, row % series.num_nodes, series.values[i]));
+    const bool is_reading = static_cast<std::int64_t>(i) % series.num_features == 0;
+    if (std::isfinite(series.values[i])) {
+      if (is_reading) has_reading[row % series.num_nodes] = true;
+    } else if (!is_reading || !std::isnan(series.values[i])) {
+      throw base::Error(
+          where, fmt::format("step {}, node {}: expected a finite number, got {}{}",
+                             row / series.num_nodes, row % series.num_nodes, series.values[i],
+                             is_reading ? "" : "; only what is forecast may have gaps"));
+    }
   }
+  const auto none = std::find(has_reading.begin(), has_reading.end(), false);
+  if (none == has_reading.end()) return;
+  const auto node = none - has_reading.begin();
+  throw base::Error(where,
+                    fmt::format("node '{}': expected values, got none",
+                                series.node_ids.empty() ? std::to_string(node)
+                                                        : base::printable(series.node_ids[node])));
 }
 
 // Up to six digits, without the zeros at the end.
@@ -114,6 +129,11 @@ std::string short_number(double value) {
   return text;
 }
 
+std::int64_t count_gaps(const SeriesData& series) {
+  return std::count_if(series.values.begin(), series.values.end(),
+                       [](float value) { return std::isnan(value); });
+}
+
 std::string describe(const SeriesData& series) {
   const WindowSplit split = window_split(series);
   std::string text = fmt::format(
@@ -121,6 +141,7 @@ std::string describe(const SeriesData& series) {
       series.horizon, split.val, split.test - split.val, split.end - split.test);
   text += series.standardise ? "inputs standardised by the training windows" : "values as stored";
   if (series.null_value) text += "; targets of " + short_number(*series.null_value) + " left out";
+  if (count_gaps(series) > 0) text += "; missing targets left out";
   return text;
 }
 
@@ -150,13 +171,24 @@ Dataset finish_series(const std::filesystem::path& path, SeriesData series,
   if (options.train_ratio) series.test_ratio = (1.0 - series.train_ratio) * 2.0 / 3.0;
   series.standardise = options.standardise.value_or(protocol.standardise);
   series.null_value = protocol.null_value;
-  check_finite(shown(path), series);
+  check_values(shown(path), series);
+  series.period = options.period.value_or(protocol.period);
   Dataset dataset{.task = Task::kForecast, .metric = protocol.metric, .source = shown(path)};
   try {
     dataset.protocol = describe(series);
+    if (series.period == 0.0) {
+      series.period =
+          clock_period(series, window_split(series).val + series.lags + series.horizon - 1);
+    }
   } catch (const base::Error& error) {
     // One window is enough to forecast from.
     if (options.columns == nullptr) throw error.within(shown(path));
+  }
+  if (const std::int64_t gaps = count_gaps(series); gaps > 0) {
+    dataset.notes.push_back(fmt::format(
+        "{}: {} of {} values are missing: left out of losses and errors; in the inputs the last "
+        "one before stands for them (data.fill, data.mark_missing)",
+        shown(path), gaps, series.num_steps * series.num_nodes));
   }
   dataset.content = std::move(series);
   return dataset;

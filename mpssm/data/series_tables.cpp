@@ -114,7 +114,7 @@ class SeriesTable {
     series_.num_steps = std::ssize(steps_);
     series_.num_nodes = std::ssize(series_.node_ids);
     note_spacing(notes);
-    fill_gaps(notes);
+    count_first_step();
     if (clock_.has_time_of_day) {
       for (const double step : steps_) {
         series_.time_of_day.push_back(static_cast<float>(step - std::floor(step)));
@@ -210,14 +210,19 @@ class SeriesTable {
     }
   }
 
+  /// The shortest and the longest way from a step to the next.
+  std::pair<double, double> spacing() const {
+    std::pair<double, double> found(std::numeric_limits<double>::infinity(), 0.0);
+    for (std::size_t t = 1; t < steps_.size(); ++t) {
+      found.first = std::min(found.first, steps_[t] - steps_[t - 1]);
+      found.second = std::max(found.second, steps_[t] - steps_[t - 1]);
+    }
+    return found;
+  }
+
   void note_spacing(std::vector<std::string>& notes) const {
     if (steps_.size() < 3) return;
-    double least = std::numeric_limits<double>::infinity();
-    double most = 0.0;
-    for (std::size_t t = 1; t < steps_.size(); ++t) {
-      least = std::min(least, steps_[t] - steps_[t - 1]);
-      most = std::max(most, steps_[t] - steps_[t - 1]);
-    }
+    const auto [least, most] = spacing();
     // Dates are days in binary fractions.
     if (most <= least * (1.0 + 1e-6)) return;
     notes.push_back(fmt::format(
@@ -225,32 +230,11 @@ class SeriesTable {
         shown(table_.path), least, most, clock_.are_dates ? " days" : ""));
   }
 
-  // With the last value before: what is known at that time. The first ones with the first value.
-  void fill_gaps(std::vector<std::string>& notes) {
-    std::int64_t gaps = 0;
-    const std::int64_t nodes = series_.num_nodes;
-    for (std::int64_t i = 0; i < nodes; ++i) {
-      float last = kGap;
-      for (std::int64_t t = 0; t < series_.num_steps && std::isnan(last); ++t) {
-        last = series_.values[t * nodes + i];
-      }
-      if (std::isnan(last)) {
-        throw base::Error(shown(table_.path), fmt::format("node '{}': expected values, got none",
-                                                          base::printable(series_.node_ids[i])));
-      }
-      for (std::int64_t t = 0; t < series_.num_steps; ++t) {
-        float& value = series_.values[t * nodes + i];
-        if (std::isnan(value)) {
-          value = last;
-          ++gaps;
-        }
-        last = value;
-      }
-    }
-    if (gaps == 0) return;
-    notes.push_back(fmt::format(
-        "{}: {} of {} values are missing: the last one before stands for them, in errors too",
-        shown(table_.path), gaps, series_.values.size()));
+  /// So that the place in a period (data.period) goes by the dates.
+  void count_first_step() {
+    if (!clock_.are_dates || steps_.size() < 2) return;
+    constexpr double kDays = 1e6;  // positive before 1970, too
+    series_.first_step = std::llround((steps_.front() + kDays) / spacing().first);
   }
 
   const LoadOptions& options_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <fmt/core.h>
 #include <iterator>
@@ -117,6 +118,31 @@ bool take_pairs(const std::string& text, std::vector<data::NodePair>& pairs) {
   return words.eof() && to_text(pairs) == text && std::is_sorted(pairs.begin(), pairs.end());
 }
 
+/// "a b c ...", each as short as it is read back to the same.
+std::string to_text(const std::vector<float>& numbers) {
+  std::string text;
+  for (const float number : numbers) {
+    fmt::format_to(std::back_inserter(text), "{}{}", text.empty() ? "" : " ", number);
+  }
+  return text;
+}
+
+/// False if the text is none of these.
+bool take_numbers(const std::string& text, std::vector<float>& numbers) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    float number = 0.0F;
+    const auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || !std::isfinite(number) || (next < end && *next != ' ')) {
+      return false;
+    }
+    numbers.push_back(number);
+    at = next < end ? next + 1 : end;
+  }
+  return true;
+}
+
 constexpr std::pair<const char*, std::size_t> kHeldOut[] = {{"val", 1}, {"test", 2}};
 
 void check_count(const data::Dataset& dataset, const DataPins& pins, std::int64_t count,
@@ -208,6 +234,9 @@ std::string to_json(const DataPins& pins) {
       {"windows", {pins.windows.val, pins.windows.test, pins.windows.end}},
       {"parts", pins.parts},
   };
+  if (!pins.learned.period_mean.empty()) {
+    json["period_mean"] = to_text(pins.learned.period_mean);
+  }
   if (!pins.edit.empty()) json["edit"] = to_json(pins.edit);
   if (pins.links) {
     for (const auto& [name, part] : kHeldOut) {
@@ -239,6 +268,10 @@ DataPins pins_from_json(const std::string& text, const std::string& origin) {
     const auto windows = json.at("windows").get<std::array<std::int64_t, 3>>();
     pins.windows = {windows[0], windows[1], windows[2]};
     json.at("parts").get_to(pins.parts);
+    if (json.contains("period_mean") &&
+        !take_numbers(json.at("period_mean"), pins.learned.period_mean)) {
+      throw unreadable;
+    }
     if (json.contains("edit")) pins.edit = edit_from(json.at("edit"));
     if (json.contains("links")) {
       pins.links.emplace();

@@ -44,6 +44,7 @@ data::LoadOptions load_options(const train::Config& config, const fs::path& data
   if (data.lags > 0) options.lags = data.lags;
   if (data.horizon > 0) options.horizon = data.horizon;
   if (data.train_ratio > 0.0) options.train_ratio = data.train_ratio;
+  if (data.period > 0.0) options.period = data.period;
   options.split_seed = static_cast<std::uint64_t>(data.split_seed);
   options.make_seed = static_cast<std::uint64_t>(data.make_seed);
   return options;
@@ -124,6 +125,16 @@ void check_unchanged(const DataPins& pins, const std::string& name,
   if (change.empty()) return;
   throw Error(base::printable(name, 200),
               fmt::format("{} since this run was trained; {}", change, ways_out.changed));
+}
+
+void note_place_in_period(const train::Config& config, data::Dataset& dataset) {
+  const auto* series = std::get_if<data::SeriesData>(&dataset.content);
+  if (series == nullptr || series->first_step != 0) return;
+  if (!config.data.deviation && config.data.harmonics == 0) return;
+  dataset.notes.push_back(fmt::format(
+      "taken to begin where the series of the training begins in its period of {:.6g} steps; dates "
+      "in tables would tell",
+      series->period));
 }
 
 /// What selected a model is no judge of it where it was trained on as well.
@@ -252,6 +263,11 @@ Experiment set_up(const train::Config& config, const fs::path& data_dir, const D
   experiment.problem =
       task::make_problem(*experiment.dataset, train::problem_options(experiment.config),
                          pins != nullptr ? &pins->learned : nullptr);
+  if (const auto* series = std::get_if<data::SeriesData>(&experiment.dataset->content)) {
+    const bool uses_period =
+        config.data.harmonics > 0 || !experiment.problem->preprocessing().period_mean.empty();
+    if (uses_period) experiment.config.data.period = series->period;
+  }
   experiment.pins =
       pin(*experiment.dataset, config.data.split, experiment.problem->preprocessing());
   experiment.pins.edit = edit;
@@ -305,6 +321,7 @@ Experiment reopen(const fs::path& run, const ReopenOptions& how) {
     experiment.dataset->protocol = "other data than it was trained on, all that is labelled";
     experiment.config.data.split = 0;
     count_all_as_test(*experiment.dataset);
+    note_place_in_period(experiment.config, *experiment.dataset);
     if (!experiment.pins.edit.empty()) {
       experiment.dataset->notes.emplace_back(
           "the run was trained on a rewired graph; that of other data is taken as it is");
@@ -372,8 +389,8 @@ void write_predictions(const Experiment& experiment, const io::Sink& sink,
                             data::to_string(dataset.task)));
   }
   if (dataset.task == data::Task::kForecast) {
-    task::write_forecast(dataset, experiment.config.model.gso, experiment.problem->preprocessing(),
-                         *experiment.model.module, sink);
+    task::write_forecast(dataset, train::problem_options(experiment.config),
+                         experiment.problem->preprocessing(), *experiment.model.module, sink);
   } else {
     experiment.problem->write_predictions(*experiment.model.module, sink);
   }

@@ -97,7 +97,10 @@ analysis::PredictionChanges changed_predictions(const std::filesystem::path& pat
   const auto predict = [&](const graph::Operators& gso) {
     const torch::Tensor output =
         run.experiment.model.module->forward(run.input.x, gso).to(torch::kDouble);
-    if (classes.empty()) return (output * learned.scale + learned.mean).contiguous();
+    if (classes.empty()) {
+      const torch::Tensor scaled = output * learned.scale + learned.mean;
+      return (run.input.base.defined() ? scaled + run.input.base : scaled).contiguous();
+    }
     if (output.size(1) > 1) return torch::softmax(output, 1).contiguous();
     const torch::Tensor one = torch::sigmoid(output);
     return torch::cat({1 - one, one}, 1).contiguous();

@@ -193,6 +193,7 @@ std::string difference_from_row(const std::string& recorded_config, const Row& r
   wanted.data.name = recorded.data.name;
   if (wanted.data.lags == 0) wanted.data.lags = recorded.data.lags;
   if (wanted.data.horizon == 0) wanted.data.horizon = recorded.data.horizon;
+  if (wanted.data.period == 0.0) wanted.data.period = recorded.data.period;
   return train::first_difference(recorded, wanted);
 }
 

@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "mpssm/base/random.h"
+
 namespace mpssm::task {
 namespace {
 
@@ -310,6 +312,22 @@ const MetricInfo& metric_info(std::string_view name) {
   }
   throw std::invalid_argument(
       fmt::format("metric_info: expected one of {}, got '{}'", known, name));
+}
+
+MeanInterval bootstrap_interval(std::span<const double> values) {
+  constexpr std::size_t kDraws = 4000;
+  constexpr std::size_t kOutside = kDraws / 40;  // at either end
+  if (values.empty()) return {.low = kUndefined, .high = kUndefined};
+  base::Random random(1);
+  std::vector<double> means(kDraws, 0.0);
+  for (double& mean : means) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      mean += values[static_cast<std::size_t>(random.below(std::ssize(values)))];
+    }
+    mean /= static_cast<double>(values.size());
+  }
+  std::sort(means.begin(), means.end());
+  return {.low = means[kOutside], .high = means[kDraws - 1 - kOutside]};
 }
 
 Summary summarise(std::span<const double> values) {

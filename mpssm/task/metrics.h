@@ -89,6 +89,14 @@ struct MetricInfo {
 /// names.
 const MetricInfo& metric_info(std::string_view name);
 
+/// 95 % interval of the mean of few numbers, by drawing them anew, each as likely as any other: how
+/// far it would be another with other numbers of the kind. The same for the same numbers.
+struct MeanInterval {
+  double low = 0.0;
+  double high = 0.0;
+};
+MeanInterval bootstrap_interval(std::span<const double> values);
+
 /// Mean and sample standard deviation (ddof 1; 0 for one value), NaN if any value is.
 struct Summary {
   double mean = 0.0;

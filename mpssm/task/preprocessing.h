@@ -17,6 +17,8 @@ struct Preprocessing {
   double label_scale = 1.0;
   double mean = 0.0;   ///< series: of the training inputs; node regression: of the labels
   double scale = 1.0;  ///< their standard deviation
+  /// Series: means of the nodes at each place of the period, [slots, N]; empty: not used.
+  std::vector<float> period_mean = {};
 };
 
 }  // namespace mpssm::task

@@ -42,14 +42,6 @@ std::span<const float> numbers_of(const torch::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
-torch::Tensor measured(const data::SeriesData& data) {
-  torch::Tensor series = torch::empty({data.num_steps, data.num_nodes});
-  for (std::int64_t i = 0; i < series.numel(); ++i) {
-    series.data_ptr<float>()[i] = data.values[i * data.num_features];
-  }
-  return series;
-}
-
 void append_numbers(std::string& text, const float* values, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     fmt::format_to(std::back_inserter(text), ",{:.7g}", values[i]);

@@ -16,6 +16,7 @@
 #include "mpssm/task/loss.h"
 #include "mpssm/task/metrics.h"
 #include "mpssm/task/preprocessing.h"
+#include "mpssm/task/series_options.h"
 
 namespace mpssm::task {
 
@@ -28,6 +29,7 @@ struct ProblemOptions {
   Loss loss = Loss::kAuto;
   bool class_weights = false;  ///< node classes: each class counts the same
   bool on_validation = false;  ///< series: train on the validation part as well
+  SeriesOptions series = {};
 };
 
 /// What the data decide of the network.
@@ -85,6 +87,7 @@ class Problem {
   struct Sample {
     torch::Tensor x;
     graph::Operators gso;
+    torch::Tensor base = {};  ///< what scaled predictions are added to; undefined: nothing
   };
   virtual Sample sample(std::int64_t index) const = 0;
 
@@ -99,8 +102,8 @@ std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const Proble
                                       const Preprocessing* learned = nullptr);
 
 /// Forecast of the steps that follow the end of a series, from its last window; CSV.
-void write_forecast(const data::Dataset& dataset, graph::GsoKind gso, const Preprocessing& learned,
-                    nn::GraphModule& model, const io::Sink& sink);
+void write_forecast(const data::Dataset& dataset, const ProblemOptions& options,
+                    const Preprocessing& learned, nn::GraphModule& model, const io::Sink& sink);
 
 /// Sum of all numbers in an order that does not depend on the number of threads. Differentiable.
 torch::Tensor ordered_sum(const torch::Tensor& x);

@@ -29,8 +29,6 @@ void check_sample(std::int64_t index, std::int64_t count);
 torch::Tensor tensor_of(const data::Matrix& matrix);
 /// The numbers of a dense float tensor; it must outlive the span.
 std::span<const float> numbers_of(const torch::Tensor& tensor);
-/// [T, N]: what is to be forecast, as measured.
-torch::Tensor measured(const data::SeriesData& data);
 /// ",a,b,c" with seven digits: cells of a table of predictions.
 void append_numbers(std::string& text, const float* values, std::int64_t count);
 void add_error_metrics(const Errors& errors, Metrics& metrics);

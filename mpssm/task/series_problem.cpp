@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A series on one graph: windows in, the next steps of every node out.
 #include <algorithm>
-#include <cmath>
 #include <fmt/core.h>
-#include <numbers>
 #include <numeric>
 
 #include <torch/types.h>
@@ -12,36 +10,13 @@
 #include "mpssm/io/csv.h"
 #include "mpssm/task/forecast_references.h"
 #include "mpssm/task/problems.h"
+#include "mpssm/task/series_view.h"
 
 namespace mpssm::task {
 namespace {
 
 using data::Part;
 using Samples = std::span<const std::int64_t>;
-
-constexpr int kHarmonics = 4;  // down to six hours
-
-/// One mean and deviation of feature 0 over the inputs of the training windows, each step as often
-/// as windows see it (DCRNN's choice; missing values count as they stand).
-Preprocessing scale_of(const data::SeriesData& data, std::int64_t windows) {
-  if (!data.standardise) return {};
-  double count = 0.0;
-  double sum = 0.0;
-  double squares = 0.0;
-  for (std::int64_t t = 0; t < windows + data.lags - 1; ++t) {
-    const auto seen =
-        static_cast<double>(std::min({t + 1, data.lags, windows + data.lags - 1 - t, windows}));
-    for (std::int64_t i = 0; i < data.num_nodes; ++i) {
-      const double x = data.values[(t * data.num_nodes + i) * data.num_features];
-      count += seen;
-      sum += seen * x;
-      squares += seen * x * x;
-    }
-  }
-  const double mean = sum / count;
-  const double deviation = std::sqrt(std::max(squares / count - mean * mean, 0.0));
-  return {.mean = mean, .scale = deviation > 0.0 ? deviation : 1.0};
-}
 
 /// For data that a trained model is applied to.
 data::WindowSplit all_windows_in_test(const data::SeriesData& data) {
@@ -65,7 +40,7 @@ class SeriesProblem final : public Problem {
         gso_(graph::make_gso(data_.graph, {.kind = options.gso})),
         split_(dataset.is_new ? all_windows_in_test(data_) : data::window_split(data_)),
         train_end_(options.on_validation ? split_.test : split_.val),
-        scale_(learned != nullptr ? *learned : scale_of(data_, train_end_)),
+        view_(data_, options.series, train_end_, learned),
         evaluation_batch_(windows_at_once(data_, options)),
         use_mae_(options.loss == Loss::kMae ||
                  (options.loss == Loss::kAuto && dataset.metric == "mae")) {
@@ -73,31 +48,8 @@ class SeriesProblem final : public Problem {
       throw base::Error("data.split", fmt::format("{} is split by time, in one way (0), got {}",
                                                   dataset.name, options.split));
     }
-    inputs_ = inputs_of(data_, scale_);
-    series_ = measured(data_);
-  }
-
-  /// [T, N, F (+ the time of day and its harmonics: midnight is no jump for these)]
-  static torch::Tensor inputs_of(const data::SeriesData& data, const Preprocessing& scale) {
-    const bool with_time = !data.time_of_day.empty();
-    const std::int64_t channels = data.num_features + (with_time ? 1 + 2 * kHarmonics : 0);
-    torch::Tensor inputs = torch::empty({data.num_steps, data.num_nodes, channels});
-    float* to = inputs.data_ptr<float>();
-    const float* from = data.values.data();
-    for (std::int64_t t = 0; t < data.num_steps; ++t) {
-      for (std::int64_t i = 0; i < data.num_nodes; ++i) {
-        *to++ = static_cast<float>((*from++ - scale.mean) / scale.scale);
-        for (std::int64_t f = 1; f < data.num_features; ++f) *to++ = *from++;
-        if (!with_time) continue;
-        *to++ = data.time_of_day[t];
-        for (int h = 1; h <= kHarmonics; ++h) {
-          const double angle = 2.0 * std::numbers::pi * h * data.time_of_day[t];
-          *to++ = static_cast<float>(std::sin(angle));
-          *to++ = static_cast<float>(std::cos(angle));
-        }
-      }
-    }
-    return inputs;
+    inputs_ = view_.inputs(data_, options.series);
+    has_missing_ = data_.null_value.has_value() || view_.measured.isnan().any().item<bool>();
   }
 
   ProblemShape shape() const override {
@@ -115,7 +67,7 @@ class SeriesProblem final : public Problem {
     // Forecasts of the largest part that is evaluated, in pieces and joined, and the truth.
     const std::int64_t windows = std::max(split_.test - split_.val, split_.end - split_.test);
     const std::int64_t forecasts = windows * data_.num_nodes * data_.horizon;
-    return 8 * (inputs_.numel() + series_.numel()) + 12 * forecasts + 40 * gso_.num_nonzeros();
+    return 8 * inputs_.numel() + 2 * view_.bytes() + 12 * forecasts + 40 * gso_.num_nonzeros();
   }
   std::int64_t num_train() const override { return train_end_; }
 
@@ -123,19 +75,27 @@ class SeriesProblem final : public Problem {
   std::optional<LinearStart> linear_start() const override {
     if (split_.val == 0 || split_.test == split_.val) return std::nullopt;
     const torch::NoGradGuard no_grad;
-    const torch::Tensor line = ridge_line(data_, split_, train_end_, use_mae_);
+    const torch::Tensor line = ridge_line(view_.line, split_, train_end_, use_mae_);
+    const Preprocessing& scale = view_.learned;
+    const std::int64_t num_calendar = view_.line.num_calendar();
     const torch::Tensor slope = line.slice(1, 0, data_.lags);  // of raw values as of scaled ones
     torch::Tensor weight = torch::zeros({data_.horizon, data_.lags, inputs_.size(2)});
     weight.select(2, 0).copy_(slope);
-    return LinearStart{
-        .weight = weight.flatten(1),
-        .bias = (line.select(1, data_.lags) + scale_.mean * (slope.sum(1) - 1.0)) / scale_.scale};
+    if (num_calendar > 0) {  // the last channels of the last step
+      weight.select(1, data_.lags - 1)
+          .slice(1, inputs_.size(2) - num_calendar)
+          .copy_(line.slice(1, data_.lags, data_.lags + num_calendar) / scale.scale);
+    }
+    const torch::Tensor constant = line.select(1, data_.lags + num_calendar);
+    return LinearStart{.weight = weight.flatten(1),
+                       .bias = (constant + scale.mean * (slope.sum(1) - 1.0)) / scale.scale};
   }
 
   torch::Tensor loss(nn::GraphModule& model, Samples windows) const override {
     const torch::Tensor truth = targets(windows);
     const torch::Tensor mask = mask_of(truth);
-    const torch::Tensor difference = forecast(model, windows) - truth;
+    const torch::Tensor difference =
+        forecast(model, windows) - (mask.defined() ? truth.nan_to_num() : truth);
     const torch::Tensor each = use_mae_ ? difference.abs() : difference.square();
     if (!mask.defined()) return ordered_sum(each) / static_cast<double>(each.numel());
     return ordered_sum(each * mask) / ordered_sum(mask).clamp_min(1.0);
@@ -162,13 +122,15 @@ class SeriesProblem final : public Problem {
     const std::vector<std::int64_t> windows = some_windows_of(part);
     std::vector<torch::Tensor> outputs;
     for_batches(windows, [&](Samples some) { outputs.push_back(forecast(model, some)); });
-    return forecast_metrics(torch::cat(outputs), targets(windows), data_.null_value, use_mae_);
+    return forecast_metrics(torch::cat(outputs), targets(windows), use_mae_);
   }
 
   Sample sample(std::int64_t index) const override {
     check_sample(index, split_.end);
     const std::int64_t windows[] = {index};
-    return {steps_of(inputs_, windows, 0, data_.lags)[0], gso_};
+    Sample sample{steps_of(inputs_, windows, 0, data_.lags)[0], gso_};
+    if (view_.base.defined()) sample.base = base_of(windows)[0];
+    return sample;
   }
 
   void write_predictions(nn::GraphModule& model, const io::Sink& sink) const override {
@@ -194,7 +156,7 @@ class SeriesProblem final : public Problem {
     return forecast_references(data_, split_, use_mae_);
   }
 
-  Preprocessing preprocessing() const override { return scale_; }
+  Preprocessing preprocessing() const override { return view_.learned; }
 
   static std::string node_id(const data::SeriesData& data, std::int64_t i) {
     return data.node_ids.empty() ? std::to_string(i) : io::csv_cell(data.node_ids[i]);
@@ -244,28 +206,37 @@ class SeriesProblem final : public Problem {
 
   /// [B, N, H] on the original scale.
   torch::Tensor forecast(nn::GraphModule& model, Samples windows) const {
-    const torch::Tensor output = model.forward(steps_of(inputs_, windows, 0, data_.lags), gso_);
-    return scale_.scale == 1.0 && scale_.mean == 0.0 ? output : output * scale_.scale + scale_.mean;
+    torch::Tensor output = model.forward(steps_of(inputs_, windows, 0, data_.lags), gso_);
+    if (view_.is_scaled()) output = output * view_.learned.scale + view_.learned.mean;
+    return view_.base.defined() ? output + base_of(windows) : output;
+  }
+
+  /// [B, N, H]
+  torch::Tensor base_of(Samples windows) const {
+    return steps_of(view_.base, windows, data_.lags, data_.horizon).transpose(1, 2).contiguous();
   }
 
   torch::Tensor targets(Samples windows) const {
-    return steps_of(series_, windows, data_.lags, data_.horizon).transpose(1, 2).contiguous();
+    return steps_of(view_.measured, windows, data_.lags, data_.horizon)
+        .transpose(1, 2)
+        .contiguous();
   }
 
+  /// Undefined: nothing is missing.
   torch::Tensor mask_of(const torch::Tensor& truth) const {
-    if (!data_.null_value) return {};
-    return (truth != *data_.null_value).to(torch::kFloat);
+    if (!has_missing_) return {};
+    return truth.isnan().logical_not().to(torch::kFloat);
   }
 
   const data::SeriesData& data_;
   graph::Operators gso_;
   data::WindowSplit split_;
   std::int64_t train_end_;  // training windows are [0, train_end_)
-  Preprocessing scale_;
+  SeriesView view_;
   std::int64_t evaluation_batch_;
   bool use_mae_;
   torch::Tensor inputs_;  // [T, N, F]
-  torch::Tensor series_;  // [T, N]
+  bool has_missing_ = false;
 };
 
 }  // namespace
@@ -276,19 +247,21 @@ std::unique_ptr<Problem> make_series_problem(const data::Dataset& dataset,
   return std::make_unique<SeriesProblem>(dataset, options, learned);
 }
 
-void write_forecast(const data::Dataset& dataset, graph::GsoKind kind, const Preprocessing& learned,
-                    nn::GraphModule& model, const io::Sink& sink) {
+void write_forecast(const data::Dataset& dataset, const ProblemOptions& options,
+                    const Preprocessing& learned, nn::GraphModule& model, const io::Sink& sink) {
   const auto& data = std::get<data::SeriesData>(dataset.content);
   if (data.num_steps < data.lags) {
     throw base::Error(dataset.name,
                       fmt::format("expected at least {} steps (data.lags of the model), got {}",
                                   data.lags, data.num_steps));
   }
-  const graph::Gso gso = graph::make_gso(data.graph, {.kind = kind});
+  const graph::Gso gso = graph::make_gso(data.graph, {.kind = options.gso});
+  const SeriesView view(data, options.series, 0, &learned);
   const torch::Tensor window =
-      SeriesProblem::inputs_of(data, learned).slice(0, data.num_steps - data.lags);
-  const torch::Tensor output =
-      (model.forward(window.unsqueeze(0), gso)[0] * learned.scale + learned.mean).contiguous();
+      view.inputs(data, options.series).slice(0, data.num_steps - data.lags);
+  torch::Tensor output = model.forward(window.unsqueeze(0), gso)[0] * learned.scale + learned.mean;
+  if (view.base.defined()) output = output + view.base.slice(0, data.num_steps).t();
+  output = output.contiguous();
   std::string text = "node";
   for (std::int64_t h = 1; h <= data.horizon; ++h) text += fmt::format(",step_{}", h);
   text += "\n";

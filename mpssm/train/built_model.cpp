@@ -59,7 +59,11 @@ task::ProblemOptions problem_options(const Config& config) {
           .channels = config.model.channels,
           .loss = config.train.loss,
           .class_weights = config.train.class_weights,
-          .on_validation = config.train.on_validation};
+          .on_validation = config.train.on_validation,
+          .series = {.fill = config.data.fill,
+                     .mark_missing = config.data.mark_missing,
+                     .deviation = config.data.deviation,
+                     .harmonics = config.data.harmonics}};
 }
 
 BuiltModel build_model(const task::Problem& problem, const Config& config) {

@@ -385,6 +385,12 @@ void check(const Config& config) {
          toml_value(train.precision));
   expect(in_float32 || model.plan != engine::Plan::kReference, "train.precision",
          "float32 with model.plan = reference", toml_value(train.precision));
+  constexpr double kLongestPeriod = 1e7;
+  expect(config.data.period == 0.0 ||
+             (config.data.period >= 2.0 && config.data.period <= kLongestPeriod),
+         "data.period", "0 or a number of steps from 2 to 10,000,000",
+         toml_value(config.data.period));
+  expect_range("data.harmonics", config.data.harmonics, 0, 100);
   expect(config.data.train_ratio < 1.0, "data.train_ratio", "a number below 1",
          toml_value(config.data.train_ratio));
 }

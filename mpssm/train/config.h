@@ -14,6 +14,7 @@
 #include "mpssm/base/enum_table.h"
 #include "mpssm/data/dataset.h"
 #include "mpssm/data/load.h"
+#include "mpssm/data/period.h"
 #include "mpssm/engine/activation.h"
 #include "mpssm/engine/plan.h"
 #include "mpssm/engine/pool.h"
@@ -83,6 +84,11 @@ struct DataConfig {
   std::int64_t lags = 0;
   std::int64_t horizon = 0;
   double train_ratio = 0.0;
+  double period = 0.0;
+  std::optional<data::Fill> fill;  ///< none: "auto"
+  bool mark_missing = false;
+  bool deviation = false;
+  std::int64_t harmonics = 0;
   std::int64_t split_seed = 0;
   std::int64_t make_seed = 0;
   std::string rewired = "";
@@ -173,6 +179,14 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("data.horizon", data.horizon, "series: steps predicted (0: the dataset's)");
   visit("data.train_ratio", data.train_ratio,
         "series: share of the training part (0: the dataset's)");
+  visit("data.period", data.period,
+        "series: steps of a week or a year, say (0: the dataset's, or by its clock)");
+  visit("data.fill", data.fill,
+        "series: in place of missing readings; auto: stored if a value marks them, else last");
+  visit("data.mark_missing", data.mark_missing, "series: an input that is 1 where one is missing");
+  visit("data.deviation", data.deviation,
+        "series: learn deviations from the mean at this place of the period");
+  visit("data.harmonics", data.harmonics, "series: sines and cosines of the period, as inputs");
   visit("data.split_seed", data.split_seed, "of the random split of data that has none");
   visit("data.make_seed", data.make_seed, "of built-in data");
   visit("data.rewired", data.rewired, "edges to put in and take out (mpssm advise --save)");

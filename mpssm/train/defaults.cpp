@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "mpssm/base/machine.h"
+#include "mpssm/data/period.h"
 #include "mpssm/graph/distances.h"
 #include "mpssm/io/csv.h"
 
@@ -88,6 +89,10 @@ void look_at(const data::SeriesData& data, const data::DataCard& card, DataFacts
   facts.edges = data.graph.num_entries();
   facts.directed = card.directed;
   facts.lags = data.lags;
+  const std::int64_t steps = std::min(facts.train + data.lags, data.num_steps);
+  for (std::int64_t i = 0; i < steps * data.num_nodes; ++i) {
+    if (data::is_missing(data, data.values[i * data.num_features])) ++facts.missing;
+  }
 }
 
 /// Sets one setting after the other, each with its reason; those that were given stay.
@@ -286,6 +291,11 @@ class Rules {
     set("model.node_embedding", facts_.train >= 1000 ? "true" : "false",
         fmt::format("{} (a vector for each node from 1,000 on)", samples()));
     set_operator();
+    if (facts_.missing > 0) {
+      const std::string gaps = fmt::format("{} readings are missing", count_text(facts_.missing));
+      set("data.fill", "last", gaps + ": the last one before stands for them");
+      set("data.mark_missing", "true", gaps + ": the network is told which");
+    }
     set("model.dropout", is_large ? 0.0 : 0.1, fmt::format("{} (0.1 below 100,000 in all)", seen));
     set("train.weight_decay", 1e-3, "what we start from");
     set_batch(static_cast<double>(facts_.lags * facts_.nodes), 32);

@@ -30,6 +30,8 @@ struct DataFacts {
   bool directed = false;
   std::optional<data::DataCard::Homophily> homophily = {};
   std::int64_t lags = 0;  ///< of a series
+  /// Of a series: readings of the training part that are missing.
+  std::int64_t missing = 0;
   /// MiB that a step may take at most; 0: not known.
   double free_mib = 0.0;
 };

@@ -81,11 +81,26 @@ TEST(WindowSplit, RefusesNoLagsAndStrangeRatios) {
 }
 
 TEST(Registry, HoldsEveryDatasetOnceWithWhatPeopleNeed) {
-  for (const char* name :
-       {"diameter", "sssp", "eccentricity", "gpp-published-sssp", "gpp-published-eccentricity",
-        "minesweeper", "tolokers", "roman-empire", "amazon-ratings", "questions", "chickenpox",
-        "pedalme", "wikimath", "wikimath-reconstructed", "metr-la", "metr-la-29", "pems-bay", "pems-bay-67", "peptides-func",
-        "peptides-struct"}) {
+  for (const char* name : {"diameter",
+                           "sssp",
+                           "eccentricity",
+                           "gpp-published-sssp",
+                           "gpp-published-eccentricity",
+                           "minesweeper",
+                           "tolokers",
+                           "roman-empire",
+                           "amazon-ratings",
+                           "questions",
+                           "chickenpox",
+                           "pedalme",
+                           "wikimath",
+                           "wikimath-reconstructed",
+                           "metr-la",
+                           "metr-la-29",
+                           "pems-bay",
+                           "pems-bay-67",
+                           "peptides-func",
+                           "peptides-struct"}) {
     ASSERT_NE(find_dataset(name), nullptr) << name;
     EXPECT_EQ(find_dataset(name)->name, name);
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "mpssm/data/data_card.h"
+#include "mpssm/data/period.h"
 #include "mpssm/data/save_tables.h"
 
 #include "tests/data/files.h"
@@ -158,7 +159,7 @@ TEST_F(Folders, LongAndWideSeriesAreTheSame) {
   EXPECT_TRUE(holds_series(folder_ / "l"));
 }
 
-TEST_F(Folders, GapsTakeTheLastValueBefore) {
+TEST_F(Folders, GapsStayGaps) {
   std::string wide = "date;a;b\n";
   for (int t = 0; t < 20; ++t) {
     const std::string hour = (t < 10 ? "0" : "") + std::to_string(t);
@@ -169,11 +170,27 @@ TEST_F(Folders, GapsTakeTheLastValueBefore) {
   folder_.put("s/edges.csv", "src,dst\na,b\n");
   const Dataset dataset = load(folder_ / "s");
   const SeriesData& data = series_of(dataset);
-  EXPECT_EQ(data.values[0], 1.5f);  // nothing before: the first that is there
-  EXPECT_EQ(data.values[2 * 7], 6.5f);
+  EXPECT_TRUE(std::isnan(data.values[0]));
+  EXPECT_TRUE(std::isnan(data.values[2 * 7]));
   EXPECT_EQ(data.values[2 * 8], 8.5f);
   EXPECT_FLOAT_EQ(data.time_of_day.at(6), 0.25f);
   EXPECT_THAT(dataset.notes, Contains(HasSubstr("2 of 40 values are missing")));
+}
+
+// The same days in two files have the same place in a week.
+TEST_F(Folders, DatesTellThePlaceInAPeriod) {
+  const auto first_place = [&](int first_day) {
+    std::string wide = "date,a,b\n";
+    for (int day = first_day; day < first_day + 20; ++day) {
+      wide += "1969-12-" + std::string(day < 10 ? "0" : "") + std::to_string(day) + ",1,2\n";
+    }
+    folder_.put("s/series.csv", wide);
+    folder_.put("s/edges.csv", "src,dst\na,b\n");
+    const Dataset dataset = load(folder_ / "s", {.period = 7.0});
+    return places_in_period(series_of(dataset))[0];
+  };
+  EXPECT_EQ(first_place(2), std::fmod(first_place(1) + 1.0, 7.0));
+  EXPECT_EQ(first_place(8), first_place(1));
 }
 
 TEST_F(Folders, DistancesBecomeWeights) {

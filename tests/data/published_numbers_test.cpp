@@ -175,8 +175,8 @@ TEST(PublishedNumbers, WikiMathReconstructed) {
     GTEST_SKIP() << "wikimath/wikimath_reconstructed.npz is not here";
   }
   for (const auto& [train_ratio, expected] : {std::pair(0.9, 0.549), std::pair(0.8, 0.613)}) {
-    const Dataset dataset = load("wikimath-reconstructed", {.data_dir = testing::real_data(),
-                                                            .train_ratio = train_ratio});
+    const Dataset dataset = load("wikimath-reconstructed",
+                                 {.data_dir = testing::real_data(), .train_ratio = train_ratio});
     const auto& series = std::get<SeriesData>(dataset.content);
     EXPECT_EQ(series.num_nodes, 1068);
     EXPECT_EQ(series.num_steps, 731);

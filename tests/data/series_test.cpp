@@ -138,11 +138,40 @@ TEST_F(Series, WeightedDirectionsAreAveraged) {
   EXPECT_THAT(series_of(dataset).graph.weight(), ElementsAre(1.0, 1.0, 4.0, 4.0));
 }
 
-TEST_F(Series, GapIsNamedWithItsPlace) {
+TEST_F(Series, MissingReadingsAreKept) {
+  const io::Array edges = integers({0, 1}, {1, 2});
   std::vector<float> values(60, 1.0f);
   values[2 * 3 + 1] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_THAT(message_of({{"x", floats(values, {20, 3})}, {"edges", integers({0, 1}, {1, 2})}}),
-              AllOf(HasSubstr("s.npz: step 2, node 1"), HasSubstr("got nan")));
+  const Dataset dataset = load_arrays({{"x", floats(values, {20, 3})}, {"edges", edges}});
+  EXPECT_TRUE(std::isnan(series_of(dataset).values[2 * 3 + 1]));
+  EXPECT_THAT(dataset.notes, ElementsAre(HasSubstr("1 of 60 values are missing")));
+  EXPECT_THAT(dataset.protocol, HasSubstr("missing targets left out"));
+  for (int t = 0; t < 20; ++t) values[t * 3 + 1] = values[2 * 3 + 1];
+  EXPECT_THAT(message_of({{"x", floats(values, {20, 3})}, {"edges", edges}}),
+              HasSubstr("s.npz: node '1': expected values, got none"));
+}
+
+TEST_F(Series, OtherNumbersThatAreNoneAreNamedWithTheirPlace) {
+  const io::Array edges = integers({0, 1}, {1, 2});
+  std::vector<float> values(60, 1.0f);
+  values[2 * 3 + 1] = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(message_of({{"x", floats(values, {20, 3})}, {"edges", edges}}),
+              AllOf(HasSubstr("s.npz: step 2, node 1"), HasSubstr("got inf")));
+  values[2 * 3 + 1] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(message_of({{"x", floats(values, {20, 1, 3})}, {"edges", integers({0, 0}, {1, 2})}}),
+              AllOf(HasSubstr("step 2, node 0"), HasSubstr("only what is forecast")));
+}
+
+TEST_F(Series, ThePeriodIsGivenOrTheClocks) {
+  const Arrays plain = {{"x", ramp(100, 3)}, {"edges", integers({0, 1}, {1, 2})}};
+  EXPECT_EQ(series_of(load_arrays(plain)).period, 0.0);
+  EXPECT_EQ(series_of(load_arrays(plain, {.period = 52.5})).period, 52.5);
+  Arrays hourly = plain;
+  std::vector<float> clock(100);
+  for (std::size_t t = 0; t < clock.size(); ++t) clock[t] = static_cast<float>(t % 4) / 4.0f;
+  hourly["time_in_day"] = floats(clock);
+  EXPECT_EQ(series_of(load_arrays(hourly)).period, 28.0);
+  EXPECT_EQ(series_of(load_arrays(hourly, {.train_ratio = 0.4})).period, 4.0);
 }
 
 TEST_F(Series, NeedsAGraph) {

@@ -340,6 +340,24 @@ TEST(ClassMetrics, LeaveOutWhatHasNoLabel) {
   EXPECT_FALSE(three.contains("roc_auc"));
 }
 
+// Of numbers that are nearly normal: the mean and 1.96 standard errors to either side.
+TEST(BootstrapInterval, IsThatOfTheMean) {
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal(3.0, 2.0);
+  std::vector<double> values(150);
+  for (double& value : values) value = normal(random);
+  const Summary summary = summarise(values);
+  const MeanInterval interval = bootstrap_interval(values);
+  const double width = 1.96 * summary.std / std::sqrt(150.0);
+  EXPECT_NEAR(interval.low, summary.mean - width, 0.1 * width);
+  EXPECT_NEAR(interval.high, summary.mean + width, 0.1 * width);
+  EXPECT_EQ(bootstrap_interval(values).low, interval.low);
+  const MeanInterval same = bootstrap_interval(std::vector<double>(5, 2.5));
+  EXPECT_EQ(same.low, 2.5);
+  EXPECT_EQ(same.high, 2.5);
+  EXPECT_TRUE(std::isnan(bootstrap_interval({}).low));
+}
+
 TEST(Summary, IsMeanAndSampleDeviation) {
   const Summary summary = summarise(std::vector<double>{1.0, 2.0, 3.0, 6.0});
   EXPECT_DOUBLE_EQ(summary.mean, 3.0);

@@ -106,6 +106,19 @@ TEST(Defaults, EveryChoiceIsWhatTheConfigHas) {
   }
 }
 
+TEST(Defaults, MissingReadingsAreFilledAndMarked) {
+  Config config;
+  choose_defaults(series(), config);
+  EXPECT_FALSE(config.data.fill);
+  EXPECT_FALSE(config.data.mark_missing);
+  DataFacts facts = series();
+  facts.missing = 1234;
+  const auto choices = choose_defaults(facts, config);
+  EXPECT_EQ(config.data.fill, data::Fill::kLast);
+  EXPECT_TRUE(config.data.mark_missing);
+  EXPECT_THAT(choice_of(choices, "data.fill").because, HasSubstr("1,234 readings are missing"));
+}
+
 TEST(Defaults, RulesSayWhatTheySaw) {
   Config config;
   const auto choices = choose_defaults(ordinary_graph(), config);

@@ -27,6 +27,7 @@ inline data::Dataset make_series_data() {
   series.lags = 6;
   series.horizon = 3;
   series.standardise = true;
+  series.period = 24;
   for (int t = 0; t < 120; ++t) {
     for (int i = 0; i < 6; ++i) {
       series.values.push_back(static_cast<float>(10.0 + 3.0 * std::sin(0.4 * t - i)));
