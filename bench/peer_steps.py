@@ -124,13 +124,13 @@ class StepSizes:
 
 
 def step_case(sizes):
-    def job(make_layers, compiled=False, as_ours=False):
+    def job(make_layers, compiled=False, as_ours=False, precision="float32"):
         graph = sizes.graph()
         x, y, train = (torch.from_numpy(array) for array in sizes.data())
         torch.manual_seed(0)
         model = Model(sizes.features, sizes.channels, sizes.classes, make_layers(graph))
         if as_ours:
-            model = OurModule(model)
+            model = OurModule(model, precision=precision)
         optimiser = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.0, fused=True)
         train, y = train.nonzero().squeeze(1), y[train]
         call = torch.compile(model) if compiled else model
@@ -164,6 +164,8 @@ def step_case(sizes):
     contenders["torch bag, compiled"] = functools.partial(
         job, functools.partial(blocks, torch_bag), True)
     alike = list(contenders)
+    contenders["mpssm.nn.MPSSM, bf16"] = functools.partial(job, our_blocks, as_ours=True,
+                                                           precision="bf16")
     depth = sizes.blocks * sizes.hops
     for name, csr in (("csr", True), ("edge_index", False)):
         contenders[f"PyG GCN, {depth} layers, {name}"] = functools.partial(

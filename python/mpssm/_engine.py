@@ -91,7 +91,7 @@ gso_free.restype = None
 #: An operator as a call reads it: GsoArguments in python/native/gso.h.
 pack_gso = struct.Struct("26q").pack
 #: RecurrenceArguments in python/native/recurrence.cpp.
-pack_recurrence = struct.Struct("21q").pack
+pack_recurrence = struct.Struct("23q").pack
 #: NormLinearArguments and FeedForwardArguments in python/native/feed_forward.cpp.
 pack_norm_linear = struct.Struct("17q").pack
 pack_feed_forward = struct.Struct("11q2d20q").pack

@@ -64,7 +64,7 @@ spmm = define(f"spmm({GSO}, Tensor x, bool transposed) -> Tensor", _spmm_kernel,
 
 # ---- recurrence -----------------------------------------------------------------------------
 
-WANT_INPUT, WANT_W, WANT_INITIAL = 1, 2, 4
+WANT_INPUT, WANT_W, WANT_INITIAL, WANT_VALUES = 1, 2, 4, 8
 _READS_INPUT, _READS_INITIAL, _READS_OUTPUT = 1, 2, 4
 
 
@@ -77,13 +77,14 @@ def of_this_build(plan: str) -> str:
 @functools.lru_cache(maxsize=4096)
 def _resolve(plan: str, is_double: bool, nodes: int, nonzeros: int, basis: int, batch: int,
              steps: int, channels: int, temporal: bool, diagonal: bool, all_outputs: bool,
-             has_initial: bool, wanted: int, precision: int,
-             all_channels: int) -> Tuple[int, int, int]:
+             has_initial: bool, wanted: int, precision: int, all_channels: int,
+             other_values: bool) -> Tuple[int, int, int]:
     """Number of the plan, numbers that it saves, bits of what its backward pass reads."""
     plan = plan.partition("@")[0]
     gso = _engine.pack_gso(is_double, nodes, nonzeros, 1, *[0] * 16, basis, *[0] * 5)
     call = _engine.pack_recurrence(0, batch, steps, channels, temporal, diagonal, all_outputs,
-                                   has_initial, wanted, 0, precision, all_channels, *[0] * 9)
+                                   has_initial, wanted, 0, precision, all_channels, other_values,
+                                   *[0] * 10)
     result = (ctypes.c_int64 * 3)()
     _engine.recurrence_plan(gso, call, plan.encode(), result)
     return result[0], result[1], result[2]
@@ -93,14 +94,14 @@ def _resolved(args: Any) -> Tuple[int, Tuple[int, int, int]]:
     """Copies in the batch, and _resolve(). Shapes are taken as they are: a traced call is one for
     these shapes."""
     (basis, u, _, initial, steps, temporal, diagonal, all_outputs, plan, wanted, precision,
-     all_channels) = args[8:]
+     all_channels, other_values) = args[8:]
     shape = u.shape
     nodes, channels, steps = int(shape[-2]), int(shape[-1]), int(steps)
     batch = int(u.numel()) // (nodes * channels * (steps if temporal else 1))
     return batch, _resolve(plan, u.dtype == torch.float64, nodes, int(args[1].shape[0]),
                            int(basis[2].shape[0]) if basis else 0, batch, steps, channels, temporal,
                            diagonal, all_outputs, initial is not None, wanted, precision,
-                           all_channels)
+                           all_channels, other_values)
 
 
 def _state_shape(x: Tensor, has_steps: bool) -> Tuple[int, ...]:
@@ -119,7 +120,8 @@ def _output_shape(u: Tensor, steps: int, temporal: bool, all_outputs: bool) -> T
 
 
 def _recurrence_kernel(*args: Any) -> Tuple[Tensor, Tensor]:
-    u, w, initial, steps, temporal, diagonal, all_outputs, _, wanted, precision, whole = args[9:]
+    (u, w, initial, steps, temporal, diagonal, all_outputs, _, wanted, precision, whole,
+     other_values) = args[9:]
     batch, (plan, saves, _) = _resolved(args)
     u, w, initial = u.contiguous(), w.contiguous(), contiguous(initial)
     output = empty(u, _output_shape(u, steps, temporal, all_outputs))
@@ -127,9 +129,9 @@ def _recurrence_kernel(*args: Any) -> Tuple[Tensor, Tensor]:
     _engine.recurrence_forward(
         _packed(args[:_ARRAYS], args[7], args[8]),
         _engine.pack_recurrence(plan, batch, steps, u.shape[-1], temporal, diagonal, all_outputs,
-                                initial is not None, wanted, saves, precision, whole,
+                                initial is not None, wanted, saves, precision, whole, other_values,
                                 u.data_ptr(), w.data_ptr(), pointer(initial), output.data_ptr(),
-                                saved.data_ptr(), 0, 0, 0, 0))
+                                saved.data_ptr(), 0, 0, 0, 0, 0))
     return output, saved
 
 
@@ -153,41 +155,42 @@ def _recurrence_setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _recurrence_backward(ctx: Any, needs: Any, grad: Tensor, _: Any) -> Any:
-    needs_u, needs_w, needs_initial = needs
-    wanted = (WANT_INPUT * needs_u) | (WANT_W * needs_w) | (WANT_INITIAL * needs_initial)
+    needs_values, needs_u, needs_w, needs_initial = needs
+    wanted = ((WANT_INPUT * needs_u) | (WANT_W * needs_w) | (WANT_INITIAL * needs_initial)
+              | (WANT_VALUES * needs_values))
     if wanted & ~ctx.wanted:
         raise RuntimeError("mpssm_engine.recurrence: a gradient is asked for that the call did not "
                            "name in `wanted`")
     saved = ctx.saved_tensors
     end_of_order = 12 + ctx.num_order
     order, basis = saved[12:end_of_order], saved[end_of_order:]
-    grad_u, grad_w, grad_initial = recurrence_backward(*saved[:_ARRAYS], order, basis, grad,
-                                                       *saved[_ARRAYS:12], *ctx.call, *ctx.numbers,
-                                                       wanted)
-    return (grad_u if needs_u else None, grad_w if needs_w else None,
-            grad_initial if needs_initial else None)
+    grad_u, grad_w, grad_initial, grad_values = recurrence_backward(
+        *saved[:_ARRAYS], order, basis, grad, *saved[_ARRAYS:12], *ctx.call, *ctx.numbers, wanted)
+    return (grad_values if needs_values else None, grad_u if needs_u else None,
+            grad_w if needs_w else None, grad_initial if needs_initial else None)
 
 
 recurrence = define(
     f"recurrence({GSO}, {FOUND_OUT}, Tensor u, Tensor w_state, Tensor? initial, int steps, "
     "bool temporal, bool diagonal, bool all_outputs, str plan, int wanted, int precision, "
-    "int all_channels) -> (Tensor, Tensor)",
+    "int all_channels, bool other_values) -> (Tensor, Tensor)",
     _recurrence_kernel, _recurrence_fake, _recurrence_setup, _recurrence_backward,
-    main=9, differentiable=(9, 10, 11))
+    main=9, differentiable=(2, 9, 10, 11))
 
 
-def _gradient_shapes(args: Any) -> Tuple[Sequence[int], Sequence[int], Sequence[int]]:
+def _gradient_shapes(args: Any) -> Tuple[Sequence[int], ...]:
     """Of the gradients that are wanted, nothing for the others."""
     grad, w = args[9], args[10]
     steps, temporal, all_outputs, wanted = args[16], args[17], args[19], args[-1]
     return (_output_shape(grad, steps, all_outputs, temporal) if wanted & WANT_INPUT else (0,),
             w.shape if wanted & WANT_W else (0,),
-            _state_shape(grad, all_outputs) if wanted & WANT_INITIAL else (0,))
+            _state_shape(grad, all_outputs) if wanted & WANT_INITIAL else (0,),
+            args[2].shape if wanted & WANT_VALUES else (0,))
 
 
 def _backward_kernel(*args: Any) -> Tuple[Tensor, ...]:
     (grad, w, u, initial, output, saved, plan, steps, temporal, diagonal, all_outputs, has_initial,
-     precision, whole, wanted) = args[9:]
+     precision, whole, other_values, wanted) = args[9:]
     grad, w, u, initial = grad.contiguous(), w.contiguous(), contiguous(u), contiguous(initial)
     gradients = tuple(empty(grad, shape) for shape in _gradient_shapes(args))
     shape = grad.shape
@@ -196,8 +199,9 @@ def _backward_kernel(*args: Any) -> Tuple[Tensor, ...]:
         _packed(args[:_ARRAYS], args[7], args[8]),
         _engine.pack_recurrence(plan, batch, steps, shape[-1], temporal, diagonal,
                                 all_outputs, has_initial, wanted, saved.shape[0], precision,
-                                whole, pointer(u), w.data_ptr(), pointer(initial),
-                                pointer(output), saved.data_ptr(), grad.data_ptr(),
+                                whole, other_values, pointer(u), w.data_ptr(),
+                                pointer(initial), pointer(output), saved.data_ptr(),
+                                grad.data_ptr(),
                                 *[tensor.data_ptr() for tensor in gradients]))
     return gradients
 
@@ -209,6 +213,6 @@ def _backward_fake(*args: Any) -> Tuple[Tensor, ...]:
 recurrence_backward = define(
     f"recurrence_backward({GSO}, {FOUND_OUT}, Tensor grad, Tensor w_state, Tensor? u, "
     "Tensor? initial, Tensor? output, Tensor saved, int plan, int steps, bool temporal, "
-    "bool diagonal, bool all_outputs, bool has_initial, int precision, int all_channels, int wanted)"
-    " -> (Tensor, Tensor, Tensor)",
+    "bool diagonal, bool all_outputs, bool has_initial, int precision, int all_channels, "
+    "bool other_values, int wanted) -> (Tensor, Tensor, Tensor, Tensor)",
     _backward_kernel, _backward_fake, main=9)

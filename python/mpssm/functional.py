@@ -143,7 +143,7 @@ def _check_like_u(name: str, tensor: Tensor, u: Tensor) -> None:
 def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
                steps: Optional[int] = None, initial: Optional[Tensor] = None,
                outputs: str = "last", plan: str = "auto", precision: str = "float32",
-               all_channels: int = 0) -> Tensor:
+               all_channels: int = 0, values: Optional[Tensor] = None) -> Tensor:
     """X(t+1) = A X(t) W + U(t+1) B, from X(0) = ``initial`` or 0.
 
     Args:
@@ -162,8 +162,10 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
             memory. Not with plan "reference"; where the engine has no kernels it is float32.
         all_channels: with a diagonal w, how many channels the whole has that these are some of; 0:
             they are all. Plan and bits are then those of the whole.
+        values: entries of A, [nonzeros] in the order of ``gso.col``, in place of the operator's own; they
+            may be learned. Their gradient is dL/dA_ij = sum_t <G(t+1)_i, (X(t) W)_j>, G(t) that of X(t).
 
-    Differentiable once in u, w, b and initial ("reference": any number of times).
+    Differentiable once in u, w, b, initial and values ("reference": any number of times).
     """
     u, w, b, initial = _in_autocast(u, w, b, initial)  # type: ignore[assignment]
     channels = _check_recurrence(gso, u, w, b, steps, initial, outputs, plan)
@@ -171,13 +173,19 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
     if rounds and plan == "reference":
         raise ValueError("recurrence: plan reference computes in the type of its tensors, got precision "
                          f"{precision}")
+    if values is not None:
+        _check_like_u("values", values, u)
+        if tuple(values.shape) != (gso.num_nonzeros,):
+            raise ValueError(f"recurrence: expected values of shape [nonzeros={gso.num_nonzeros}], got "
+                             f"{list(values.shape)}")
     if plan == "reference" or not _has_kernel(u) or channels == 0:
         return portable.recurrence(gso, u, w, b, steps=steps, initial=initial, outputs=outputs,
-                                   plan="reference" if _in_function_transform() else plan)
+                                   plan="reference" if _in_function_transform() else plan,
+                                   values=values)
     if b is not None:
         u = _layers.linear(u, b, None, False, rounds, 0)
     diagonal = w.is_complex()
-    basis = gso.basis_arrays(u.dtype) if diagonal else ()
+    basis = gso.basis_arrays(u.dtype) if diagonal and values is None else ()
     if plan == "spectral" and diagonal and not basis:
         raise ValueError("recurrence: plan spectral needs the eigenbasis of the operator; make it once by "
                          "gso = gso.with_basis()")
@@ -186,11 +194,16 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
     wanted = 0
     if torch.is_grad_enabled():
         wanted = (_recurrence.WANT_INPUT * u.requires_grad | _recurrence.WANT_W * w.requires_grad
-                  | _recurrence.WANT_INITIAL * (initial is not None and initial.requires_grad))
-    return _recurrence.recurrence(*gso.arrays(u.dtype), gso.order_arrays(u.dtype), basis, u, w, initial,
+                  | _recurrence.WANT_INITIAL * (initial is not None and initial.requires_grad)
+                  | _recurrence.WANT_VALUES * (values is not None and values.requires_grad))
+    if values is None:
+        arrays, order = gso.arrays(u.dtype), gso.order_arrays(u.dtype)
+    else:
+        arrays, order = gso.arrays_with(values.contiguous()), ()
+    return _recurrence.recurrence(*arrays, order, basis, u, w, initial,
                                   u.shape[-3] if steps is None else steps, steps is None, diagonal,
                                   outputs == "all", _recurrence.of_this_build(plan), wanted, rounds,
-                                  all_channels)[0]
+                                  all_channels, values is not None)[0]
 
 
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, *, precision: str = "float32",

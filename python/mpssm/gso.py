@@ -82,6 +82,22 @@ class Gso:
                 self.transposed_row_ptr, self.transposed_col,
                 self.transposed_double_value if double else self.transposed_value, self.graph_ptr)
 
+    def arrays_with(self, values: Tensor) -> Tuple[Tensor, ...]:
+        """The same with other entries [nonzeros], in the order of ``col``."""
+        row_ptr, col, _, t_row_ptr, t_col, _, graph_ptr = self.arrays(values.dtype)
+        return (row_ptr, col, values, t_row_ptr, t_col, values.detach()[self.transposing()],
+                graph_ptr)
+
+    def transposing(self) -> Tensor:
+        """int64 [nonzeros]: which entry of A each entry of its transpose is."""
+        kept: Optional[Tensor] = self.__dict__.get("_transposing")
+        if kept is None:
+            rows, columns = self.coordinates()
+            kept = torch.argsort(columns * self.num_nodes + rows)
+            if not torch.compiler.is_compiling():
+                self.__dict__["_transposing"] = kept
+        return kept
+
     def basis_arrays(self, dtype: torch.dtype) -> Tuple[Tensor, ...]:
         """The five tensors that plan spectral takes for the eigenbasis, none if there is none."""
         if not self.basis:

@@ -12,14 +12,15 @@ from torch import Tensor
 from mpssm.gso import Gso
 
 
-def spmm(gso: Gso, x: Tensor, transposed: bool = False) -> Tensor:
-    """A x for x [..., N, C]: gather, scale, add up."""
+def spmm(gso: Gso, x: Tensor, transposed: bool = False, values: Optional[Tensor] = None) -> Tensor:
+    """A x for x [..., N, C], or with other entries: gather, scale, add up."""
     rows, columns = gso.coordinates()
     if transposed:
         rows, columns = columns, rows
     precise = x.dtype in (torch.float64, torch.complex128)
-    value = (gso.double_value if precise else gso.value).to(x.dtype)
-    messages = x.index_select(-2, columns) * value.unsqueeze(-1)
+    if values is None:
+        values = gso.double_value if precise else gso.value
+    messages = x.index_select(-2, columns) * values.to(x.dtype).unsqueeze(-1)
     return torch.zeros_like(x).index_add(-2, rows, messages)
 
 
@@ -30,11 +31,12 @@ def _times_w(x: Tensor, w: Tensor) -> Tensor:
     return torch.view_as_real(pairs * w).flatten(-2)
 
 
-def _stepwise(gso: Gso, inputs: List[Tensor], w: Tensor, initial: Optional[Tensor]) -> List[Tensor]:
+def _stepwise(gso: Gso, inputs: List[Tensor], w: Tensor, initial: Optional[Tensor],
+              values: Optional[Tensor] = None) -> List[Tensor]:
     states: List[Tensor] = []
     x = initial
     for c in inputs:
-        x = c if x is None else _times_w(spmm(gso, x), w) + c
+        x = c if x is None else _times_w(spmm(gso, x, values=values), w) + c
         states.append(x)
     return states
 
@@ -90,17 +92,19 @@ class _Diagonal(torch.autograd.Function):
 
 def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
                steps: Optional[int] = None, initial: Optional[Tensor] = None,
-               outputs: str = "last", plan: str = "auto") -> Tensor:
-    """As mpssm.recurrence, whose arguments are checked there."""
+               outputs: str = "last", plan: str = "auto",
+               values: Optional[Tensor] = None) -> Tensor:
+    """As mpssm.recurrence, whose arguments are checked there. Entries that are learned keep all
+    states."""
     c = u if b is None else u @ b
-    if steps is not None and outputs == "last" and plan != "reference":
+    if steps is not None and outputs == "last" and plan != "reference" and values is None:
         if not w.is_complex():
             if plan in ("auto", "doubling"):
                 return _doubling(gso, c, w, steps, initial)
         elif initial is None:
             return _Diagonal.apply(c, torch.view_as_real(w.resolve_conj()), gso, steps)
     inputs = list(c.unbind(-3)) if steps is None else [c] * steps
-    states = _stepwise(gso, inputs, w, initial)
+    states = _stepwise(gso, inputs, w, initial, values)
     return torch.stack(states, -3) if outputs == "all" else states[-1]
 
 

@@ -28,10 +28,11 @@ struct RecurrenceArguments {
   std::int64_t diagonal;
   std::int64_t all_outputs;
   std::int64_t has_initial;
-  std::int64_t wanted;       // bits: gradient of the input, of W, of X(0)
+  std::int64_t wanted;       // bits: gradient of the input, of W, of X(0), of the entries of A
   std::int64_t saved_count;  // numbers in `saved`
   std::int64_t precision;
   std::int64_t all_channels;
+  std::int64_t other_entries;  // those of A are not the graph's own, but given
   const void* input;
   const void* w_state;
   const void* initial;
@@ -41,6 +42,7 @@ struct RecurrenceArguments {
   void* grad_input;
   void* grad_w_state;
   void* grad_initial;
+  void* grad_entries;
 
   engine::RecurrenceCall call(const graph::Gso& gso) const {
     return {.plan = static_cast<Plan>(plan),
@@ -56,7 +58,8 @@ struct RecurrenceArguments {
             .has_initial = has_initial != 0,
             .wanted = {.input = (wanted & 1) != 0,
                        .w_state = (wanted & 2) != 0,
-                       .initial = (wanted & 4) != 0}};
+                       .initial = (wanted & 4) != 0,
+                       .gso_values = (wanted & 8) != 0}};
   }
   template <typename T>
   engine::RecurrenceInputs<T> inputs() const {
@@ -130,7 +133,8 @@ void backward(const engine::RecurrenceCall& call, const RecurrenceArguments& arg
                                        static_cast<const T*>(arguments.saved)};
   const engine::RecurrenceGradients<T> out{static_cast<T*>(arguments.grad_input),
                                            static_cast<T*>(arguments.grad_w_state),
-                                           static_cast<T*>(arguments.grad_initial), nullptr};
+                                           static_cast<T*>(arguments.grad_initial),
+                                           static_cast<T*>(arguments.grad_entries)};
   const auto* grad = static_cast<const T*>(arguments.grad);
   // The forward pass may have been asked for more gradients: its call says where the mark is.
   const std::int64_t numbers = arguments.saved_count - 1;
@@ -142,7 +146,7 @@ void backward(const engine::RecurrenceCall& call, const RecurrenceArguments& arg
 
 /// The planner's choice, or the one asked for if it can run this.
 Plan resolve(const char* plan_name, const graph::Gso& gso, const engine::RecurrenceCall& call,
-             std::int64_t element_size, bool has_basis) {
+             std::int64_t element_size, bool has_basis, bool other_entries) {
   const engine::PlanQuery query{
       .batch = call.shape.batch,
       .num_steps = call.shape.num_steps,
@@ -151,6 +155,7 @@ Plan resolve(const char* plan_name, const graph::Gso& gso, const engine::Recurre
       .diagonal = call.shape.diagonal,
       .outputs = call.shape.outputs,
       .training = call.wanted.any(),
+      .gso_values = other_entries,
       .element_size = element_size,
       .has_basis = has_basis,
       .workers = HostThreads().workers(),
@@ -158,7 +163,8 @@ Plan resolve(const char* plan_name, const graph::Gso& gso, const engine::Recurre
   Plan plan = engine::plan_from_name(plan_name);
   if (plan == Plan::kAuto) {
     // A basis lives in tensors of the operator's owner: without one there is nothing to choose.
-    plan = call.shape.diagonal && !has_basis ? Plan::kDiagonal : engine::choose_plan(gso, query);
+    const bool has_choice = !call.shape.diagonal || has_basis || other_entries;
+    plan = has_choice ? engine::choose_plan(gso, query) : Plan::kDiagonal;
   } else if (const std::string reason = engine::why_not(plan, gso, query); !reason.empty()) {
     throw std::invalid_argument("recurrence: plan " + std::string(plan_name) +
                                 " cannot run this: " + reason);
@@ -207,7 +213,8 @@ MPSSM_C_API std::int64_t mpssm_recurrence_plan(const native::GsoArguments* gso,
     const graph::Gso a = gso->borrow();
     engine::RecurrenceCall call = arguments->call(a);
     const bool is_double = gso->is_double != 0;
-    call.plan = native::resolve(plan, a, call, is_double ? 8 : 4, gso->has_basis());
+    call.plan = native::resolve(plan, a, call, is_double ? 8 : 4, gso->has_basis(),
+                                arguments->other_entries != 0);
     const engine::RecurrenceReads reads = engine::backward_reads(call);
     result[0] = static_cast<std::int64_t>(call.plan);
     result[1] =
