@@ -247,6 +247,10 @@ def why_not_by_channels(model: MPSSM, ranks: int) -> str:
         return "batch norm looks at all nodes at once"
     if model.num_embedded_nodes:
         return "nodes have embeddings"
+    if block.entries is not None:
+        return "entries of A are learned from all channels"
+    if model.input_dropout or model.readout_dropout:
+        return "dropout outside the blocks looks at all nodes at once"
     channels = block.w_state.channels
     if channels // 2 < ranks:
         return f"{channels} channels are {channels // 2} pairs, less than one for each rank"

@@ -370,6 +370,18 @@ def feed_forward(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, *,
                                       _NUMBER_OF_ACTIVATION[activation], rounds, *place, keeps)[0]
 
 
+def edge_softmax(gso: Gso, target: Tensor, source: Tensor, slope: float = 0.2) -> Tensor:
+    """target, source [N] -> [nonzeros], in the order of ``gso.col``: for entry (i, j) the softmax over
+    row i of leaky(target[i] + source[j]), with this slope below zero, as in GAT. Values for
+    :func:`recurrence`; the operator's own are not read."""
+    _check_gso("edge_softmax", gso, target)
+    for name, tensor in (("target", target), ("source", source)):
+        if tuple(tensor.shape) != (gso.num_nodes,):
+            raise ValueError(f"edge_softmax: expected {name} of shape [N={gso.num_nodes}], got "
+                             f"{list(tensor.shape)}")
+    return portable.edge_softmax(gso, target, source, slope)
+
+
 def pool(gso: Gso, x: Tensor, pooling: str = "mean") -> Tensor:
     """x [N, C] pooled over each graph of the batch: [G, C], or [G, 3 C] for "sum_max_mean". Other
     poolings: "sum", "mean", "max". A graph without nodes gives zeros."""

@@ -151,6 +151,23 @@ class Gso:
         basis = (eigenvalues, row_ptr, col, vectors.float(), transposed.float(), vectors, transposed)
         return replace(self, basis=tuple(tensor.to(self.device) for tensor in basis))
 
+    def with_whole_diagonal(self) -> Gso:
+        """The same operator with an entry (i, i) for every node, zero where there was none (itself if
+        there is none to add)."""
+        rows, columns = (tensor.cpu() for tensor in self.coordinates())
+        missing = torch.ones(self.num_nodes, dtype=torch.bool)
+        missing[rows[rows == columns]] = False
+        nodes = missing.nonzero().squeeze(1)
+        if nodes.numel() == 0:
+            return self
+        rows, columns = torch.cat([rows, nodes]), torch.cat([columns, nodes])
+        values = torch.cat([self.double_value.cpu(), torch.zeros(nodes.numel(), dtype=torch.float64)])
+        order = torch.argsort(rows * self.num_nodes + columns)
+        row_ptr = torch.zeros(self.num_nodes + 1, dtype=torch.int64)
+        row_ptr[1:] = torch.bincount(rows, minlength=self.num_nodes).cumsum(0)
+        made = Gso.from_csr(row_ptr, columns[order], values[order], graph_ptr=self.graph_ptr)
+        return replace(made, kind=self.kind).to(self.device)
+
     def coordinates(self) -> Tuple[Tensor, Tensor]:
         """Row and column of each entry, int64 [nonzeros]."""
         counts = self.row_ptr[1:] - self.row_ptr[:-1]

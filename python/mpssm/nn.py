@@ -14,7 +14,8 @@ from typing import Optional, Tuple, Union
 import torch
 from torch import Tensor, nn
 
-from mpssm import functional
+from mpssm import _entries, functional
+from mpssm._entries import Entries
 from mpssm.functional import ACTIVATIONS, PRECISIONS, Place, Seeds
 from mpssm.gso import Gso
 
@@ -133,14 +134,15 @@ class MPSSMBlock(nn.Module):
 
     Static (``temporal=False``): u [..., N, in] -> [..., N, out] from the state after ``hops`` hops.
     Temporal: u [..., T, N, in] -> [..., T, N, out], or [..., N, out] with ``outputs="last"``.
-    ``precision`` is that of the products and states, as in :func:`mpssm.recurrence`.
+    ``precision`` is that of the products and states, as in :func:`mpssm.recurrence`. ``entries`` of A may
+    be learned: :class:`Entries`.
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, state_channels: Optional[int] = None,
                  hidden_channels: Optional[int] = None, hops: int = 4, state: str = "stable",
                  min_modulus: float = 0.7, max_modulus: float = 0.999, activation: str = "gelu",
                  state_norm: str = "layer", dropout: float = 0.0, plan: str = "auto",
-                 precision: str = "float32"):
+                 precision: str = "float32", entries: str = "fixed", num_entries: int = 0):
         super().__init__()
         channels = state_channels or out_channels
         hidden = hidden_channels or channels
@@ -154,6 +156,9 @@ class MPSSMBlock(nn.Module):
         self.state_norm = Norm(state_norm, channels)
         self.mlp_in = Linear(channels, hidden)
         self.mlp_out = Linear(hidden, out_channels)
+        self.entries: Optional[Entries] = None
+        if _one_of("entries", entries, _entries.KINDS) != "fixed":
+            self.entries = Entries(entries, channels, num_entries)
 
     def recur(self, u: Tensor, gso: Gso, *, temporal: bool = False, outputs: str = "last") -> Tensor:
         """X alone: what the MLP reads."""
@@ -161,9 +166,15 @@ class MPSSMBlock(nn.Module):
 
     def _recurrence(self, u: Tensor, w_in: Optional[Tensor], gso: Gso, temporal: bool,
                     outputs: str) -> Tensor:
+        values = None
+        if self.entries is not None:
+            if w_in is not None:
+                u, w_in = functional.norm_linear(u, None, None, w_in, precision=self.precision), None
+            gso = self.entries.pattern(gso)
+            values = self.entries(u, gso)
         return functional.recurrence(gso, u, self.w_state(), w_in, outputs=outputs, plan=self.plan,
                                      steps=None if temporal else self.hops + 1,
-                                     precision=self.precision)
+                                     precision=self.precision, values=values)
 
     def enter(self, u: Tensor, norm: Norm, place: Place = (0, 0)) -> Tensor:
         """norm(u) B: what goes into the recurrence."""
@@ -216,6 +227,9 @@ class MPSSM(nn.Module):
 
     Readouts: "node" x [..., N, in] -> [..., N, out]; "graph" x [N, in] -> [G, out];
     "forecast" x [..., T, N, in] -> [..., N, out]. With ``temporal``, "node" is one output per step.
+    ``readout_layers`` linear ones, each of half the width of the one before, or with ``readout_shape``
+    "constant" as wide as what comes in. ``input_dropout`` is on H at the start, ``readout_dropout`` before
+    each layer of the readout.
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *,
@@ -225,12 +239,18 @@ class MPSSM(nn.Module):
                  dropout: float = 0.0, readout: str = "node", pooling: str = "mean",
                  readout_layers: int = 1, readout_activation: str = "gelu",
                  num_embedded_nodes: int = 0, skip_steps: int = 0, kind: str = "sym_normalized",
-                 plan: str = "auto", precision: str = "float32"):
+                 plan: str = "auto", precision: str = "float32", entries: str = "fixed",
+                 num_entries: int = 0, input_dropout: float = 0.0, readout_dropout: float = 0.0,
+                 readout_shape: str = "halving"):
         super().__init__()
         self.readout = _one_of("readout", readout, ("node", "graph", "forecast"))
         if readout == "graph" and temporal or readout == "forecast" and not temporal:
             raise ValueError("MPSSM: readout graph needs temporal=False, forecast temporal=True")
+        if entries == "attention" and temporal:
+            raise ValueError("MPSSM: entries by attention need temporal=False")
         self.temporal, self.residual, self.dropout = temporal, residual, dropout
+        self.input_dropout, self.readout_dropout = input_dropout, readout_dropout
+        self.readout_shape = _one_of("readout_shape", readout_shape, ("halving", "constant"))
         self.pooling = _one_of("pooling", pooling, functional.POOLINGS)
         self.readout_activation = _one_of("activation", readout_activation, tuple(ACTIVATIONS))
         self.in_channels, self.num_blocks = in_channels, num_blocks
@@ -242,13 +262,15 @@ class MPSSM(nn.Module):
             self.add_module(f"block_{i}", MPSSMBlock(
                 hidden_channels, hidden_channels, hops=hops, state=state, min_modulus=min_modulus,
                 max_modulus=max_modulus, activation=activation, state_norm=state_norm,
-                dropout=dropout, plan=plan, precision=precision))
+                dropout=dropout, plan=plan, precision=precision, entries=entries,
+                num_entries=num_entries))
         self.final_norm = Norm(norm, hidden_channels)
         width = 3 * hidden_channels if readout == "graph" and pooling == "sum_max_mean" else (
             hidden_channels)
         self.readout_layers = readout_layers
         for i in range(readout_layers):
-            after = out_channels if i + 1 == readout_layers else max(width // 2, 1)
+            after = out_channels if i + 1 == readout_layers else (
+                max(width // 2, 1) if readout_shape == "halving" else width)
             self.add_module(f"readout_{i}", Linear(width, after))
             width = after
         if num_embedded_nodes:
@@ -272,6 +294,7 @@ class MPSSM(nn.Module):
         h = self.encoder(x)
         if self.num_embedded_nodes:
             h = h + self.node_embedding
+        h = functional.dropout(h, self.input_dropout, self.training)
         for i in range(self.num_blocks):
             every_step = self.temporal and (self.readout != "forecast" or i + 1 < self.num_blocks)
             h = getattr(self, f"block_{i}")(
@@ -294,6 +317,7 @@ class MPSSM(nn.Module):
         for i in range(self.readout_layers):
             if i > 0:
                 h = ACTIVATIONS[self.readout_activation](h)
+            h = functional.dropout(h, self.readout_dropout, self.training)
             h = getattr(self, f"readout_{i}")(h, place)
         return h
 

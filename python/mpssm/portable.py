@@ -108,6 +108,17 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
     return torch.stack(states, -3) if outputs == "all" else states[-1]
 
 
+def edge_softmax(gso: Gso, target: Tensor, source: Tensor, slope: float) -> Tensor:
+    """As mpssm.functional.edge_softmax."""
+    rows, columns = gso.coordinates()
+    score = torch.nn.functional.leaky_relu(target[rows] + source[columns], slope)
+    # The largest of a row is taken off, which changes nothing but keeps numbers in their range.
+    largest = score.new_full((gso.num_nodes,), -torch.inf).scatter_reduce(
+        0, rows, score.detach(), "amax")
+    weight = (score - largest[rows]).exp()
+    return weight / torch.zeros_like(target).index_add(0, rows, weight)[rows]
+
+
 def pool(gso: Gso, x: Tensor, pooling: str) -> Tensor:
     """As mpssm.functional.pool."""
     if pooling == "sum_max_mean":

@@ -90,7 +90,9 @@ class Run:
         if folder.is_dir() and any(folder.iterdir()) or folder.is_file():
             raise ValueError(f"save: expected a folder that is new or empty, got {folder}")
         _check_same_task(model, self.model)
-        config = {**self.config, "model": {**self.config["model"], **_settings_of(model)},
+        later = {key: value for key, value in _later_settings_of(model).items()
+                 if key in self.config["model"] or not _is_off(key, value)}
+        config = {**self.config, "model": {**self.config["model"], **_settings_of(model), **later},
                   "train": {**self.config["train"], "precision": model.precision}}
         config_text, data_text = _to_toml(config), json.dumps(self.data, indent=1)
         metadata = {"format": "mpssm-model-2", "version": version(), "dataset": self.dataset,
@@ -121,6 +123,40 @@ def _settings_of(model: MPSSM) -> Dict[str, Any]:
             "readout_activation": model.readout_activation,
             "node_embedding": model.num_embedded_nodes > 0, "skip": model.skip_steps > 0,
             "plan": model.plan}
+
+
+def _later_settings_of(model: MPSSM) -> Dict[str, Any]:
+    """Those that a program may not know yet: written where they are not off."""
+    block: Any = model.get_submodule("block_0")
+    return {"entries": "fixed" if block.entries is None else block.entries.kind,
+            "input_dropout": model.input_dropout, "readout_dropout": model.readout_dropout,
+            "readout_shape": model.readout_shape}
+
+
+#: What settings are when they do nothing, apart from false, 0, "" and an empty list.
+_OFF = {"entries": "fixed", "readout_shape": "halving", "hops_per_step": 1}
+
+
+def _is_off(key: str, value: Any) -> bool:
+    return value == _OFF[key] if key in _OFF else not value or value == "none"
+
+
+def _check_known(config: Dict[str, Any], folder: Path) -> None:
+    """Refuses what the modules here cannot do."""
+    known = {"model": {"kind", "channels", "blocks", "hops", "state", "min_modulus", "max_modulus",
+                       "activation", "norm", "state_norm", "residual", "dropout", "gso", "pooling",
+                       "readout_layers", "readout_activation", "node_embedding", "skip", "plan",
+                       "plan_costs", "entries", "input_dropout", "readout_dropout", "readout_shape"},
+             # Others of the data are about reading them, which Python does not do.
+             "data": set(config["data"]) - {"encodings", "graph_over_time"}}
+    for table, keys in known.items():
+        for key, value in config[table].items():
+            if key not in keys and not _is_off(key, value):
+                raise ValueError(f"load: expected a run that Python can compute, got {table}.{key}={value} "
+                                 f"in {folder}; the program opens it")
+    if not isinstance(config["model"]["gso"], str):
+        raise ValueError("load: expected a run with one operator, got model.gso="
+                         f"{config['model']['gso']} in {folder}; the program opens it")
 
 
 def _check_same_task(model: MPSSM, like: MPSSM) -> None:
@@ -168,6 +204,7 @@ def load(folder: Union[str, Path]) -> Run:
     settings = config["model"]
     if settings["kind"] != "mpssm":
         raise ValueError(f"load: expected a run of model.kind mpssm, got {settings['kind']} in {folder}")
+    _check_known(config, folder)
     try:
         with safe_open(folder / "model.safetensors", "pt") as file:
             metadata = file.metadata() or {}
@@ -180,6 +217,7 @@ def load(folder: Union[str, Path]) -> Run:
     last = weights[f"readout_{settings['readout_layers'] - 1}.weight"]
     in_channels = weights["encoder.weight"].shape[1]
     embedding, skip = weights.get("node_embedding"), weights.get("skip.weight")
+    change = weights.get("block_0.entries.change")
     model = MPSSM(in_channels, settings["channels"], last.shape[0], num_blocks=settings["blocks"],
                   hops=settings["hops"], temporal=readout == "forecast", state=settings["state"],
                   min_modulus=settings["min_modulus"], max_modulus=settings["max_modulus"],
@@ -191,7 +229,18 @@ def load(folder: Union[str, Path]) -> Run:
                   num_embedded_nodes=0 if embedding is None else embedding.shape[0],
                   skip_steps=0 if skip is None else skip.shape[1] // in_channels,
                   kind=settings["gso"], plan=settings["plan"],
-                  precision=config["train"].get("precision", "float32"))
+                  precision=config["train"].get("precision", "float32"),
+                  entries=settings.get("entries", "fixed"),
+                  num_entries=0 if change is None else change.shape[0],
+                  input_dropout=settings.get("input_dropout", 0.0),
+                  readout_dropout=settings.get("readout_dropout", 0.0),
+                  readout_shape=settings.get("readout_shape", "halving"))
+    named = model.state_dict()
+    strange = sorted(set(weights) ^ set(named)) or [name for name, value in named.items()
+                                                    if value.shape != weights[name].shape]
+    if strange:
+        raise ValueError(f"load: expected the parameters of such a model, got others in {folder}, "
+                         f"{strange[0]} for one")
     model.load_state_dict(weights)
     return Run(model.eval(), task, learned["class_names"], learned["mean"], learned["scale"],
                learned["label_scale"], config, record, learned, metadata.get("dataset", ""))

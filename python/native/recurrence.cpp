@@ -131,10 +131,9 @@ void backward(const engine::RecurrenceCall& call, const RecurrenceArguments& arg
   const engine::RecurrenceKept<T> kept{arguments.inputs<T>(),
                                        static_cast<const T*>(arguments.output),
                                        static_cast<const T*>(arguments.saved)};
-  const engine::RecurrenceGradients<T> out{static_cast<T*>(arguments.grad_input),
-                                           static_cast<T*>(arguments.grad_w_state),
-                                           static_cast<T*>(arguments.grad_initial),
-                                           static_cast<T*>(arguments.grad_entries)};
+  const engine::RecurrenceGradients<T> out{
+      static_cast<T*>(arguments.grad_input), static_cast<T*>(arguments.grad_w_state),
+      static_cast<T*>(arguments.grad_initial), static_cast<T*>(arguments.grad_entries)};
   const auto* grad = static_cast<const T*>(arguments.grad);
   // The forward pass may have been asked for more gradients: its call says where the mark is.
   const std::int64_t numbers = arguments.saved_count - 1;

@@ -212,6 +212,8 @@ def test_shares_are_even_and_whole():
     ({"state": "dense"}, 2, "a dense W mixes the channels of all ranks"),
     ({"norm": "batch"}, 2, "batch norm looks at all nodes at once"),
     ({"num_embedded_nodes": 9}, 2, "nodes have embeddings"),
+    ({"entries": "gin"}, 2, "entries of A are learned from all channels"),
+    ({"input_dropout": 0.1}, 2, "dropout outside the blocks looks at all nodes at once"),
     ({}, 5, "8 channels are 4 pairs, less than one for each rank"), ({}, 4, "")])
 def test_what_cannot_be_shared_is_said(options, ranks, reason):
     model = MPSSM(3, 8, 2, **options)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Entries of A that are given, and learned."""
+"""Entries of A that are given, and learned by modules."""
 
 import pytest
 import torch
-from graphs import DOUBLE, OPERATORS, dense_w, diagonal_w, directed, formula, numbers, ring
+from graphs import (DOUBLE, OPERATORS, as_matrix, dense_w, diagonal_w, directed, formula, numbers,
+                    ring)
 from torch.library import opcheck
 
 import mpssm
+from mpssm.nn import MPSSM, MPSSMBlock
 
 
 def entries_of(gso, seed=6):
@@ -109,3 +111,87 @@ def test_what_does_not_fit_is_said():
         mpssm.recurrence(gso, u, w, steps=3, values=torch.zeros(21))
     with pytest.raises(ValueError, match="plan doubling cannot run this"):
         mpssm.recurrence(gso, u, w, steps=3, values=entries_of(gso), plan="doubling")
+
+
+# ---- modules ---------------------------------------------------------------------------------------
+
+
+def block_of(kind, gso, **options):
+    torch.manual_seed(0)
+    return MPSSMBlock(3, 4, hops=3, entries=kind, num_entries=gso.num_nonzeros, **options).double()
+
+
+def operator_of(block, gso, u):
+    """A as its definition says, [N, N]."""
+    a, entries = gso.to_dense(DOUBLE), block.entries
+    if entries.kind == "free":
+        return a.index_put(gso.coordinates(), entries.change, accumulate=True)
+    if entries.kind == "gin":
+        return a + (1 + entries.epsilon) * torch.eye(gso.num_nodes, dtype=DOUBLE)
+    target, source = (u @ block.w_in @ entries.attention).unbind(1)
+    score = torch.nn.functional.leaky_relu(target.unsqueeze(1) + source, 0.2)
+    there = torch.zeros_like(a, dtype=torch.bool)
+    there[gso.coordinates()] = True
+    # A node without neighbours receives nothing.
+    return torch.softmax(score.masked_fill(~there, -torch.inf), 1).nan_to_num(0.0)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("kind", ["free", "gin", "attention"])
+@pytest.mark.parametrize("state", ["stable", "dense"])
+def test_blocks_learn_their_entries(name, kind, state):
+    gso = OPERATORS[name]()
+    block, u = block_of(kind, gso, state=state), numbers(gso.num_nodes, 3).requires_grad_()
+    with torch.no_grad():
+        for parameter in block.entries.parameters():
+            parameter.add_(numbers(*parameter.shape, seed=9, scale=0.2))
+    got = block.recur(u, gso)
+    w, a = as_matrix(block.w_state()), operator_of(block, gso, u)
+    x = torch.zeros_like(got)
+    for _ in range(4):
+        x = a @ x @ w + u @ block.w_in
+    assert torch.allclose(got, x, atol=1e-12)
+    leaves = [u, block.w_in, *block.entries.parameters(), *block.w_state.parameters()]
+    weights = numbers(*x.shape, seed=12)
+    for one, other in zip(*[torch.autograd.grad((y * weights).sum(), leaves) for y in (got, x)]):
+        assert torch.allclose(one, other, atol=1e-11)
+
+
+def test_models_learn_their_entries():
+    gso, x = ring(30), numbers(30, 2, dtype=torch.float32)
+    target = x.roll(3, 0)[:, :1]
+    for kind, name in (("free", "change"), ("gin", "epsilon"), ("attention", "attention")):
+        torch.manual_seed(0)
+        model = MPSSM(2, 8, 1, num_blocks=1, entries=kind, num_entries=gso.num_nonzeros)
+        learned = dict(model.named_parameters())[f"block_0.entries.{name}"]
+        before, adam, losses = learned.detach().clone(), torch.optim.Adam(model.parameters(), 1e-2), []
+        for _ in range(30):
+            adam.zero_grad()
+            losses.append((model(x, gso) - target).square().mean())
+            losses[-1].backward()
+            adam.step()
+        assert losses[-1] < losses[0] and not torch.equal(learned, before)
+        again = MPSSM(2, 8, 1, num_blocks=1, entries=kind, num_entries=gso.num_nonzeros)
+        again.load_state_dict(model.state_dict())
+        assert torch.equal(again(x, gso), model(x, gso))
+
+
+def test_a_whole_diagonal():
+    gso = mpssm.Gso.from_edge_index(torch.tensor([[0, 1, 2], [1, 2, 2]]), num_nodes=4, kind="adjacency")
+    whole = gso.with_whole_diagonal()
+    assert torch.equal(whole.to_dense(), gso.to_dense()) and whole.num_nonzeros == 6
+    assert whole.with_whole_diagonal() is whole
+
+
+def test_modules_say_what_does_not_fit():
+    gso = ring()
+    with pytest.raises(ValueError, match="entries: expected fixed, free, attention, gin, got 'mine'"):
+        MPSSMBlock(3, 4, entries="mine")
+    with pytest.raises(ValueError, match="free entries need the number of entries"):
+        MPSSMBlock(3, 4, entries="free")
+    with pytest.raises(ValueError, match="has 5 free entries, got an operator with 21"):
+        MPSSMBlock(3, 4, entries="free", num_entries=5)(numbers(7, 3, dtype=torch.float32), gso)
+    with pytest.raises(ValueError, match="entries by attention need temporal=False"):
+        MPSSM(3, 4, 1, temporal=True, readout="forecast", entries="attention")
+    with pytest.raises(ValueError, match=r"attention takes the features of one graph, \[N=7, C=4\]"):
+        MPSSMBlock(3, 4, entries="attention")(numbers(2, 7, 3, dtype=torch.float32), gso)

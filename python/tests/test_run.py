@@ -204,6 +204,44 @@ def test_what_cannot_be_saved_is_said(tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@needs_program
+def test_what_python_does_not_know_is_refused(tmp_path):
+    node_run(tmp_path)
+    written = (tmp_path / "run" / "config.toml").read_text()
+    for table, line, said in (("model", "wings = 2", "model.wings=2"),
+                              ("data", 'encodings = "rwse:4"', "data.encodings=rwse:4")):
+        kept = [each for each in written.splitlines() if each.split(" = ")[0] != line.split(" = ")[0]]
+        at = kept.index(f"[{table}]")
+        (tmp_path / "run" / "config.toml").write_text("\n".join([*kept[:at + 1], line, *kept[at + 1:]]))
+        with pytest.raises(ValueError, match=f"^load: expected a run that Python can compute, got {said} in "
+                                             ".*; the program opens it$"):
+            mpssm.load(tmp_path / "run")
+    # What is off is no matter.
+    (tmp_path / "run" / "config.toml").write_text(written.replace("[model]", "[model]\nwings = 0"))
+    mpssm.load(tmp_path / "run")
+    (tmp_path / "run" / "config.toml").write_text(written.replace("blocks = 2", "blocks = 1"))
+    with pytest.raises(ValueError, match="^load: expected the parameters of such a model, .*block_1"):
+        mpssm.load(tmp_path / "run")
+
+
+@needs_program
+@pytest.mark.parametrize("options", [{"entries": "gin"}, {"entries": "attention"},
+                                     {"entries": "free", "num_entries": True},
+                                     {"readout_layers": 2, "readout_shape": "constant",
+                                      "input_dropout": 0.2, "readout_dropout": 0.1}])
+def test_what_can_be_saved_opens_again(tmp_path, options):
+    x, graph, _ = node_run(tmp_path)
+    gso = mpssm.Gso.from_edge_index(graph)
+    if "num_entries" in options:
+        options = {**options, "num_entries": gso.num_nonzeros}
+    torch.manual_seed(0)
+    model = mpssm.nn.MPSSM(3, 6, 3, num_blocks=1, **options)
+    mpssm.load(tmp_path / "run").save(tmp_path / "ours", model)
+    again = mpssm.load(tmp_path / "ours")
+    assert torch.equal(again.model(x, gso), model.eval()(x, gso))
+    assert all(getattr(again.model, name, value) == value for name, value in options.items())
+
+
 def test_a_folder_that_is_no_run_is_said():
     with pytest.raises(ValueError, match="expected the folder of a finished run"):
         mpssm.load("no/such/run")
