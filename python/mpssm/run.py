@@ -146,7 +146,9 @@ def _check_known(config: Dict[str, Any], folder: Path) -> None:
     known = {"model": {"kind", "channels", "blocks", "hops", "state", "min_modulus", "max_modulus",
                        "activation", "norm", "state_norm", "residual", "dropout", "gso", "pooling",
                        "readout_layers", "readout_activation", "node_embedding", "skip", "plan",
-                       "plan_costs", "entries", "input_dropout", "readout_dropout", "readout_shape"},
+                       "plan_costs", "entries", "input_dropout", "readout_dropout", "readout_shape",
+                       # Of other kinds than mpssm.
+                       "heads", "step_size", "damping", "delay", "state_size"},
              # Others of the data are about reading them, which Python does not do.
              "data": set(config["data"]) - {"encodings", "graph_over_time"}}
     for table, keys in known.items():
