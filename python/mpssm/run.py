@@ -91,7 +91,7 @@ class Run:
             raise ValueError(f"save: expected a folder that is new or empty, got {folder}")
         _check_same_task(model, self.model)
         later = {key: value for key, value in _later_settings_of(model).items()
-                 if key in self.config["model"] or not _is_off(key, value)}
+                 if key in self.config["model"] or not _is_off(f"model.{key}", value)}
         config = {**self.config, "model": {**self.config["model"], **_settings_of(model), **later},
                   "train": {**self.config["train"], "precision": model.precision}}
         config_text, data_text = _to_toml(config), json.dumps(self.data, indent=1)
@@ -133,29 +133,31 @@ def _later_settings_of(model: MPSSM) -> Dict[str, Any]:
             "readout_shape": model.readout_shape}
 
 
-#: What settings are when they do nothing, apart from false, 0, "" and an empty list.
-_OFF = {"entries": "fixed", "readout_shape": "halving", "hops_per_step": 1}
+#: What the settings are that say how a model computes when they do nothing, apart from false, 0, "" and [].
+_OFF = {"model.entries": "fixed", "model.readout_shape": "halving", "model.hops_per_step": 1}
+#: Those of [model] that are done here, of other kinds of model, and those of all tables that are not.
+_DONE = {"kind", "channels", "blocks", "hops", "state", "min_modulus", "max_modulus", "activation", "norm",
+         "state_norm", "residual", "dropout", "gso", "pooling", "readout_layers", "readout_activation",
+         "node_embedding", "skip", "plan", "plan_costs", "entries", "input_dropout", "readout_dropout",
+         "readout_shape"}
+_OF_OTHER_KINDS = {"heads", "step_size", "damping", "delay", "state_size"}
+_NOT_DONE = ("model.hops_per_step", "data.encodings", "data.graph_over_time", "data.deviation",
+             "data.harmonics")
 
 
-def _is_off(key: str, value: Any) -> bool:
-    return value == _OFF[key] if key in _OFF else not value or value == "none"
+def _is_off(name: str, value: Any) -> bool:
+    return value == _OFF[name] if name in _OFF else not value or value == "none"
 
 
 def _check_known(config: Dict[str, Any], folder: Path) -> None:
-    """Refuses what the modules here cannot do."""
-    known = {"model": {"kind", "channels", "blocks", "hops", "state", "min_modulus", "max_modulus",
-                       "activation", "norm", "state_norm", "residual", "dropout", "gso", "pooling",
-                       "readout_layers", "readout_activation", "node_embedding", "skip", "plan",
-                       "plan_costs", "entries", "input_dropout", "readout_dropout", "readout_shape",
-                       # Of other kinds than mpssm.
-                       "heads", "step_size", "damping", "delay", "state_size"},
-             # Others of the data are about reading them, which Python does not do.
-             "data": set(config["data"]) - {"encodings", "graph_over_time"}}
-    for table, keys in known.items():
-        for key, value in config[table].items():
-            if key not in keys and not _is_off(key, value):
-                raise ValueError(f"load: expected a run that Python can compute, got {table}.{key}={value} "
-                                 f"in {folder}; the program opens it")
+    """Refuses what the modules here cannot do. A setting that changes the parameters is found by
+    their names in any case."""
+    for name in _NOT_DONE:
+        table, key = name.split(".")
+        value = config.get(table, {}).get(key)
+        if value is not None and not _is_off(name, value):
+            raise ValueError(f"load: expected a run that Python can compute, got {name}={value} in "
+                             f"{folder}; the program opens it")
     if not isinstance(config["model"]["gso"], str):
         raise ValueError("load: expected a run with one operator, got model.gso="
                          f"{config['model']['gso']} in {folder}; the program opens it")

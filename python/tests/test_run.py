@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import mpssm
+from mpssm import run as module
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("MPSSM_PROGRAM", ROOT / "build" / "bin" / "mpssm"))
@@ -208,7 +209,8 @@ def test_what_cannot_be_saved_is_said(tmp_path):
 def test_what_python_does_not_know_is_refused(tmp_path):
     node_run(tmp_path)
     written = (tmp_path / "run" / "config.toml").read_text()
-    for table, line, said in (("model", "wings = 2", "model.wings=2"),
+    for table, line, said in (("model", "hops_per_step = 2", "model.hops_per_step=2"),
+                              ("data", "deviation = true", "data.deviation=True"),
                               ("data", 'encodings = "rwse:4"', "data.encodings=rwse:4")):
         kept = [each for each in written.splitlines() if each.split(" = ")[0] != line.split(" = ")[0]]
         at = kept.index(f"[{table}]")
@@ -216,9 +218,11 @@ def test_what_python_does_not_know_is_refused(tmp_path):
         with pytest.raises(ValueError, match=f"^load: expected a run that Python can compute, got {said} in "
                                              ".*; the program opens it$"):
             mpssm.load(tmp_path / "run")
-    # What is off is no matter.
-    (tmp_path / "run" / "config.toml").write_text(written.replace("[model]", "[model]\nwings = 0"))
-    mpssm.load(tmp_path / "run")
+    (tmp_path / "run" / "config.toml").write_text(written)
+    # A setting that is new in the program: somebody has to say whether it is done here.
+    settings = set(mpssm.load(tmp_path / "run").config["model"])
+    refused = {name.partition(".")[2] for name in module._NOT_DONE if name.startswith("model.")}
+    assert settings <= module._DONE | module._OF_OTHER_KINDS | refused
     (tmp_path / "run" / "config.toml").write_text(written.replace("blocks = 2", "blocks = 1"))
     with pytest.raises(ValueError, match="^load: expected the parameters of such a model, .*block_1"):
         mpssm.load(tmp_path / "run")
