@@ -52,8 +52,8 @@ Examples:
   mpssm reproduce audit                       is what is recorded what it says?
   mpssm reproduce --page docs/results.md      the page of all recorded results
 
-Experiments: gpp ablation hetero temporal traffic lrgb runtime figure. A finished row is recorded in
-results/ and not run again; its runs are folders under runs/reproduce/.)";
+Experiments: gpp ladder ablation hetero depth temporal traffic lrgb runtime figure. A finished row is
+recorded in results/ and not run again; its runs are folders under runs/reproduce/.)";
 
 int run_experiment(const study::Experiment& experiment, const Options& options) {
   const study::ExperimentOptions how{
@@ -144,9 +144,9 @@ void add_reproduce(CLI::App& app, Action& action) {
   CLI::App* verb =
       app.add_subcommand("reproduce", "Run the paper's experiments, our number beside theirs");
   verb->footer(kFooter);
-  verb->add_option("experiment", options->experiment, "which one")
-      ->check(CLI::IsMember({"gpp", "ablation", "hetero", "temporal", "traffic", "lrgb", "runtime",
-                             "figure", "audit"}));
+  std::vector<std::string> names = study::experiment_names();
+  names.insert(names.end(), {"runtime", "figure", "audit"});
+  verb->add_option("experiment", options->experiment, "which one")->check(CLI::IsMember(names));
   verb->add_option("--row", options->row, "one row only")->type_name("NAME");
   verb->add_option("--seeds", options->seeds, "only the first N runs of each row (0: all)")
       ->type_name("N")

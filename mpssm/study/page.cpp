@@ -8,6 +8,7 @@
 
 #include "mpssm/report/text.h"
 #include "mpssm/study/audit.h"
+#include "mpssm/study/ranks.h"
 #include "mpssm/study/run_row.h"
 #include "mpssm/study/verdict.h"
 
@@ -87,7 +88,7 @@ std::string markdown_row(const Experiment& experiment, const Row& row, const Rec
   std::string line = fmt::format("| {} | {} | {} | ", row.name, paper, others_cell(row));
   if (result == nullptr) {
     return line + state_without_result(row, find_selection(records.selections, row.name)) +
-           " | | | | | | | |\n";
+           " | | | | | | | | |\n";
   }
   const auto mean_of = [&](double scale, const auto& get) {
     return mean_words(row, values_of(*result, scale, get));
@@ -96,10 +97,13 @@ std::string markdown_row(const Experiment& experiment, const Row& row, const Rec
       has_validation(*result)
           ? mean_of(row.scale, [](const RunResult& run) { return *run.validation; })
           : "not recorded";
-  line += fmt::format("{} | {} | {} | {} | {} | {:.1f} | {} | ", ours_of(row, *result),
+  const auto peak = std::max_element(
+      result->runs.begin(), result->runs.end(),
+      [](const RunResult& a, const RunResult& b) { return a.peak_mib < b.peak_mib; });
+  line += fmt::format("{} | {} | {} | {} | {} | {:.1f} | {:.0f} | {} | ", ours_of(row, *result),
                       verdict_of(row, *result), validation,
                       audit_cell(experiment, row, *result, records), result->parameters,
-                      milliseconds_per_step(*result), code_cell(*result));
+                      milliseconds_per_step(*result), peak->peak_mib, code_cell(*result));
   std::vector<std::string> notes;
   if (!result->chosen.empty()) notes.push_back("chosen: " + result->chosen);
   if (!row.unfair.empty()) notes.push_back(row.unfair);
@@ -141,32 +145,36 @@ RowResult in_common(RowResult result, const RowResult& other) {
   return result;
 }
 
-/// Every row that was run both with a diagonal and, under the name "...-dense", with a dense W.
-std::string dense_markdown(const AllResults& results) {
+/// Every row that differs from the one it is like in one thing, beside that one.
+std::string switches_markdown(const AllResults& results) {
   std::string lines;
   for (const Experiment& experiment : experiments()) {
     const std::vector<RowResult>& recorded = results.at(experiment.name);
     for (const Row& row : experiment.rows) {
-      const RowResult* diagonal = find_result(recorded, row.name);
-      const RowResult* dense = find_result(recorded, row.name + "-dense");
-      if (diagonal == nullptr || dense == nullptr) continue;
-      const RowResult left = in_common(*diagonal, *dense);
-      const RowResult right = in_common(*dense, *diagonal);
+      const RowResult* before = row.switched.empty() ? nullptr : find_result(recorded, row.like);
+      const RowResult* after = find_result(recorded, row.name);
+      if (before == nullptr || after == nullptr) continue;
+      const RowResult left = in_common(*before, *after);
+      const RowResult right = in_common(*after, *before);
       if (left.runs.empty()) continue;
       lines +=
-          fmt::format("| {} | {} | {} | {} | {} | {} | {:.1f} | {:.1f} |\n", experiment.name,
-                      row.name, ours_of(row, left), ours_of(row, right),
+          fmt::format("| {} | {} | {} | {} | {} | {} | {} | {:.1f} | {:.1f} |\n", experiment.name,
+                      row.like, row.switched, ours_of(row, left), ours_of(row, right),
                       paired_verdict(row, left, right), row.lower_is_better ? "lower" : "higher",
                       milliseconds_per_step(left), milliseconds_per_step(right));
     }
   }
   if (lines.empty()) return {};
-  return "\n## Dense against diagonal\n\nThe same settings, the same seeds and splits, only W "
-         "differs; the settings are those of the diagonal one.\nThe verdict is on dense minus "
-         "diagonal, run by run. Time per step is that of the fastest run and rough: other work "
-         "ran on\nthe machine.\n\n| experiment | row | diagonal | dense | verdict on dense | "
-         "better is | ms per step, diagonal | ms per step, dense |\n"
-         "|---|---|---|---|---|---|---|---|\n" +
+  return "\n## One switch at a time\n\nThe same settings, seeds and splits, but for one thing, "
+         "each a "
+         "step from our settings back to the paper's model. The verdict\nis on the difference that "
+         "the "
+         "switch makes, run by run; what several make together is seen in the rows \"-strict\". "
+         "Time "
+         "per step\nis that of the fastest run and rough: other work ran on the machine.\n\n"
+         "| experiment | row | switch | without it | with it | verdict on the switch | better is | "
+         "ms "
+         "per step, without | ms per step, with |\n|---|---|---|---|---|---|---|---|---|\n" +
          lines;
 }
 
@@ -269,8 +277,8 @@ std::string results_page(const std::filesystem::path& folder) {
         "Printed numbers: {}. `mpssm reproduce {}`\n"
         "\n"
         "| row | paper | others there | ours | verdict | validation | audit | parameters | "
-        "ms per step | code | notes |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|\n",
+        "ms per step | peak MiB | code | notes |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
         experiment.title, experiment.source, experiment.name);
     for (const Row& row : experiment.rows) {
       const RowResult* result = find_result(records.results, row.name);
@@ -304,8 +312,8 @@ Written by `mpssm reproduce --page docs/results.md` from the files in `results/`
   changed on top of it.
 
 )" + records_of(recorded) +
-         tables + dense_markdown(results) + runtime_markdown(read_runtime(folder)) +
-         figure_markdown(read_figure(folder));
+         tables + switches_markdown(results) + ranks_markdown(results) +
+         runtime_markdown(read_runtime(folder)) + figure_markdown(read_figure(folder));
 }
 
 }  // namespace mpssm::study

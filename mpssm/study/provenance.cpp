@@ -70,9 +70,8 @@ std::string words_of(const Provenance& code) {
 
 Provenance provenance_of(const fs::path& run, bool is_finished, const Provenance& program) {
   std::error_code ignored;
-  if (!fs::exists(code_path(run), ignored)) {
-    return fs::exists(run, ignored) ? Provenance{} : program;
-  }
+  if (!fs::exists(run, ignored)) return program;
+  if (!fs::exists(code_path(run), ignored)) return {};
   Provenance code = read_code(code_path(run));
   if (is_finished || code == program) return code;
   code = program;
@@ -86,7 +85,13 @@ void keep_provenance(const fs::path& run, const Provenance& code) {
                              {"dirty", code.dirty ? ordered_json(*code.dirty) : ordered_json()},
                              {"machine", code.machine},
                              {"libtorch", code.libtorch}};
+  fs::create_directories(run.parent_path());
   io::write_file(code_path(run), json.dump(1) + "\n");
+}
+
+void forget_provenance(const fs::path& run) {
+  std::error_code ignored;
+  fs::remove(code_path(run), ignored);
 }
 
 }  // namespace mpssm::study

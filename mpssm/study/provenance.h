@@ -31,7 +31,9 @@ std::string words_of(const Provenance& code);
 /// nothing was kept gives an empty one.
 Provenance provenance_of(const std::filesystem::path& run, bool is_finished,
                          const Provenance& program);
-/// Keeps it beside the folder, once the run has taken place.
+/// Keeps it beside the folder, before the run begins: a process may end at any moment.
 void keep_provenance(const std::filesystem::path& run, const Provenance& code);
+/// For a run that did not begin.
+void forget_provenance(const std::filesystem::path& run);
 
 }  // namespace mpssm::study

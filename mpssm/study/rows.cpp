@@ -17,8 +17,8 @@
 namespace mpssm::study {
 namespace {
 
-constexpr std::array kExperimentNames = {"gpp",      "ablation", "hetero",
-                                         "temporal", "traffic",  "lrgb"};
+constexpr std::array kExperimentNames = {"gpp",   "ladder",   "ablation", "hetero",
+                                         "depth", "temporal", "traffic",  "lrgb"};
 
 [[noreturn]] void throw_mistake(const std::string& where, const std::string& what) {
   throw std::logic_error(fmt::format("configs/reproduce/{}: {}", where, what));
@@ -60,7 +60,7 @@ void apply_table(const toml::table& table, const std::string& where, Row& row) {
     };
     // The last one is for the experiment, see parse_experiment().
     if (name == "row" || name == "title" || name == "source" || name == "like" ||
-        name == "paper_runs") {
+        name == "candidate_points" || name == "paper_runs") {
       continue;
     }
     const auto settings = [](const toml::node& list) {
@@ -82,6 +82,8 @@ void apply_table(const toml::table& table, const std::string& where, Row& row) {
       text(row.raw_metric);
     } else if (name == "unfair") {
       text(row.unfair);
+    } else if (name == "switch") {
+      text(row.switched);
     } else if (name == "scale") {
       row.scale = number();
     } else if (name == "paper") {
@@ -114,7 +116,8 @@ void apply_table(const toml::table& table, const std::string& where, Row& row) {
       row.candidates.clear();
       for (const auto& one : *node.as_array()) row.candidates.push_back(settings(one));
     } else if (name == "candidate_grid") {
-      row.candidates = train::search_points(settings(node), 0);
+      row.candidates = train::search_points(
+          settings(node), table["candidate_points"].value<std::int64_t>().value_or(0));
     } else if (name == "candidate_runs") {
       row.candidate_runs = node.value<std::int64_t>().value();
     } else if (name == "candidate_budget") {
@@ -143,6 +146,7 @@ Experiment parse_experiment(const std::string& name) {
       row.like = *like;
     }
     row.own.clear();
+    row.switched.clear();
     row.has_own_dataset = entry.contains("dataset");
     apply_table(entry, name, row);
     const auto runs = table["paper_runs"].value<std::int64_t>().value_or(0);
@@ -191,6 +195,10 @@ std::string joined_settings(const Settings& settings) {
   std::string words;
   for (const std::string& setting : settings) words += (words.empty() ? "" : " ") + setting;
   return words;
+}
+
+std::vector<std::string> experiment_names() {
+  return {kExperimentNames.begin(), kExperimentNames.end()};
 }
 
 double on_our_scale(const Row& row, const Printed& printed) {

@@ -52,8 +52,9 @@ struct Row {
   std::vector<std::int64_t> seeds = {0};
   std::int64_t splits = 1;
   Settings settings;
-  std::string like;  ///< the row that it takes its keys from; empty: those of the experiment
-  Settings own;      ///< what `settings` adds to those of that row
+  std::string like;      ///< the row that it takes its keys from; empty: those of the experiment
+  Settings own;          ///< what `settings` adds to those of that row
+  std::string switched;  ///< the one thing that is not as in that row, in words; empty: several
   bool has_own_dataset = false;  ///< another dataset than that row's
   /// Settings to choose from on validation, each on top of `settings`; empty: nothing to choose.
   std::vector<Settings> candidates;
@@ -71,6 +72,9 @@ struct Experiment {
   std::string source;
   std::vector<Row> rows;
 };
+
+/// Their names, without reading the files.
+std::vector<std::string> experiment_names();
 
 /// All of them, in the order of the paper.
 const std::vector<Experiment>& experiments();

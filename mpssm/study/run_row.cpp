@@ -84,6 +84,18 @@ RunResult result_of(const Row& row, const report::RunRecord& record, const fs::p
   return result;
 }
 
+/// Trains a run and keeps whose code did: from the start, so that a run that is killed has it, too.
+std::optional<report::RunRecord> train_kept(const train::Config& config, const fs::path& run,
+                                            const Provenance& code, const TrainRun& train_run) {
+  keep_provenance(run, code);
+  try {
+    return train_run(config, run);
+  } catch (...) {
+    if (!fs::exists(run)) forget_provenance(run);  // it never began
+    throw;
+  }
+}
+
 }  // namespace
 
 train::Config config_of(const Row& row, bool quick, const Settings& candidate) {
@@ -125,8 +137,7 @@ bool run_candidates(const Experiment& experiment, const Row& row, const RunOptio
           .split = planned.split,
           .code = provenance_of(run, fs::exists(run / "record.json"), options.program)};
       try {
-        const auto record = train_run(config, run);
-        keep_provenance(run, result.code);
+        const auto record = train_kept(config, run, result.code, train_run);
         if (!record) return false;
         const double validation = record->metrics.at("val").at(row.metric);
         if (std::isfinite(validation)) result.validation = validation;
@@ -135,7 +146,6 @@ bool run_candidates(const Experiment& experiment, const Row& row, const RunOptio
         result.config = train::to_toml(run::read_run_config(run));
       } catch (const base::Error& error) {
         if (error.kind() != base::ErrorKind::kDiverged) throw;
-        keep_provenance(run, result.code);
         result.config = train::to_toml(config);
       }
       selection.runs.push_back(std::move(result));
@@ -164,8 +174,7 @@ std::optional<RowResult> run_row(const Experiment& experiment, const Row& row,
     config.data.split = planned.split;
     const fs::path run = row_folder(experiment, row, options, chosen) / folder_of(planned);
     const Provenance code = provenance_of(run, is_finished(run, row), options.program);
-    const auto record = train_run(config, run);
-    keep_provenance(run, code);
+    const auto record = train_kept(config, run, code, train_run);
     if (!record) return {};
     RunResult one = result_of(row, *record, run);
     one.code = code;

@@ -71,11 +71,11 @@ std::string verdict_of(const Row& row, const RowResult& result) {
   return words;
 }
 
-std::string paired_verdict(const Row& row, const RowResult& diagonal, const RowResult& dense) {
+std::string paired_verdict(const Row& row, const RowResult& before, const RowResult& after) {
   std::vector<double> differences;
-  for (const RunResult& run : diagonal.runs) {
+  for (const RunResult& run : before.runs) {
     const auto twin = std::find_if(
-        dense.runs.begin(), dense.runs.end(),
+        after.runs.begin(), after.runs.end(),
         [&](const RunResult& other) { return other.seed == run.seed && other.split == run.split; });
     differences.push_back(row.scale * (twin->value - run.value));
   }

@@ -35,8 +35,8 @@ std::string ours_of(const Row& row, const RowResult& result);
 /// row of fewer runs than its protocol, or with a help that the printed number did not have.
 std::string verdict_of(const Row& row, const RowResult& result);
 
-/// Dense minus diagonal, seed by seed and split by split; both have the same.
-std::string paired_verdict(const Row& row, const RowResult& diagonal, const RowResult& dense);
+/// The second minus the first, seed by seed and split by split; both have the same.
+std::string paired_verdict(const Row& row, const RowResult& before, const RowResult& after);
 
 /// Of the fastest run: others may have shared the machine or been paused.
 double milliseconds_per_step(const RowResult& result);

@@ -12,7 +12,7 @@ from refusal import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
 COLUMNS = ["row", "paper", "others there", "ours", "verdict", "validation", "audit", "parameters", "ms per step",
-           "code", "notes"]
+           "peak MiB", "code", "notes"]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -20,6 +20,8 @@ def read_rows():
     """{(experiment, row): keys}, those of the experiment and of the row it is like included."""
     rows = {}
     for path in (ROOT / "configs" / "reproduce").glob("*.toml"):
+        if path.stem == "ranks":
+            continue
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         entries = table.pop("row")
         for entry in entries:

@@ -3,9 +3,11 @@
 """mpssm reproduce as a user sees it: every row of the paper's tables, its runs and what is kept of them, refusals."""
 
 import csv
+import itertools
 import json
 import math
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -44,8 +46,8 @@ class Rows(Reproduce):
         page = page_rows(self.page())
         seen = set()
         for (experiment, name), row in ROWS.items():
-            if experiment == "ablation" and "-mpssm" not in name:
-                continue
+            if experiment in ("ablation", "ladder") and not re.search("-mpssm|-ours", name) or experiment == "depth":
+                continue  # the other rungs have their own, the depths none
             with self.subTest(experiment=experiment, row=name):
                 self.assertEqual(row.get("paper"), PRINTED.get(row["dataset"]))
                 shown = page[experiment, name]["paper"].split(" ± ")[0]
@@ -147,6 +149,49 @@ class Runs(Reproduce):
         self.assertIn("(3 of 10)", fewer.out)
         # Lines of other rows are as they were.
         self.assertTrue((self.folder / "results/temporal.jsonl").read_text(encoding="utf-8").startswith(other))
+
+    def test_candidates_are_compared_on_validation_and_the_best_is_run(self):
+        wave = [[math.sin(0.7 * t + node) + 0.3 * ((7 * t + node) % 5) for node in range(3)] for t in range(60)]
+        self.pretend("wikimath", json.dumps({"edges": [[0, 1], [1, 2]], "X": wave}))
+        row = ROWS["temporal", "wikimath-strict"]
+        axes = [axis.split("=") for axis in row["candidate_grid"]]
+        points = [" ".join(f"{key}={value}" for (key, _), value in zip(axes, values))
+                  for values in itertools.product(*(values.split(",") for _, values in axes))]
+        args = ["temporal", "--row", "wikimath-strict", "--seeds", 1]
+        said = self.reproduce(*args).err
+        file = self.folder / "results/temporal.selection.jsonl"
+        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        self.assertEqual([line["candidate"] for line in lines], points)
+        for line in lines:
+            self.assertFalse([key for key in line if "test" in key or key == "value"])
+            config = tomllib.loads(line["config"])
+            for setting in line["candidate"].split():
+                (section, key), value = setting.split("=")[0].split("."), setting.split("=")[1]
+                self.assertEqual(float(config[section][key]), float(value))
+        best = min(lines, key=lambda line: line["validation"])["candidate"]
+        self.assertIn(f"best on validation: {best}", said)
+        run, = recorded_runs(self.folder / "results/temporal.jsonl", "wikimath-strict")
+        self.assertEqual((run["compared"], run["chosen"]), (len(points), best))
+        self.assertEqual(run["validation"], min(line["validation"] for line in lines))  # the same run, not another
+        # The audit finds nothing but the code, which is that of no commit here.
+        subprocess.run(["git", "init", "--quiet"], cwd=self.folder, check=True)
+        subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@b.example", "commit", "--quiet", "--allow-empty",
+                        "-m", "a"], cwd=self.folder, check=True)
+        *findings, last = self.run_program("reproduce", "audit").out.splitlines()
+        for finding in findings:
+            self.assertRegex(finding, "commit|files were changed")
+        # What is recorded is not run again, whatever became of the folders; a candidate that is lost is.
+        shutil.rmtree(self.folder / "runs")
+        self.assertIn("wikimath-strict: recorded in", self.reproduce(*args).err)
+        self.assertFalse((self.folder / "runs").exists())
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines[1:]), encoding="utf-8")
+        (self.folder / "results/temporal.jsonl").unlink()
+        self.assertIn("selecting, 7 of 8 settings", self.listed()["temporal", "wikimath-strict"])
+        self.reproduce(*args)
+        again = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        self.assertEqual({line["candidate"]: line["validation"] for line in again},
+                         {line["candidate"]: line["validation"] for line in lines})
+        self.assertEqual(recorded_runs(self.folder / "results/temporal.jsonl", "wikimath-strict")[0]["value"], run["value"])
 
     def check_wikimath(self, seeds):
         """Runs that many, compares what is recorded with the runs' own files; gives the result of a second call."""
