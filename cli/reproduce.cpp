@@ -3,7 +3,6 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <fmt/core.h>
 #include <memory>
 #include <stdexcept>
 #include <system_error>
@@ -77,29 +76,13 @@ int run_experiment(const study::Experiment& experiment, const Options& options) 
   return 0;
 }
 
-/// The experiments that take times: runtime and figure.
 int run_timing(const Options& options) {
-  const fs::path results = options.results_folder();
-  std::error_code error;
-  fs::create_directories(results, error);
-  if (error) throw base::Error(results.string(), "cannot create: " + error.message());
-  const bool is_runtime = options.experiment == "runtime";
-  study::check_timing_files(results);
-  const study::TimingOptions timing{
-      .quick = options.quick,
-      .code = study::words_of(study::provenance_here(code_stamp::kCommit, code_stamp::kDirty)),
-      .on_done = [&](std::int64_t size) {
-        say(is_runtime ? fmt::format("depth {}: done", size) : fmt::format("{} hops: done", size));
-      }};
-  if (is_runtime) {
-    const study::RuntimeTable table = study::measure_runtime(timing);
-    study::write_runtime(results, table);
-    print(study::runtime_markdown(table));
-  } else {
-    const study::FigureTable table = study::measure_figure(timing);
-    study::write_figure(results, table);
-    print(study::figure_markdown(table));
-  }
+  print(study::run_timing(
+      options.experiment == "runtime" ? study::Timing::kRuntime : study::Timing::kFigure,
+      options.results_folder(),
+      {.quick = options.quick,
+       .code = study::words_of(study::provenance_here(code_stamp::kCommit, code_stamp::kDirty)),
+       .on_done = [](const std::string& done) { say(done + ": done"); }}));
   return 0;
 }
 

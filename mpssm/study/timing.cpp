@@ -3,17 +3,20 @@
 #include "mpssm/study/timing.h"
 
 #include <array>
+#include <cmath>
+#include <fmt/core.h>
 #include <memory>
 
 #include <torch/torch.h>
 
+#include "mpssm/base/machine.h"
 #include "mpssm/base/measure.h"
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/spectrum.h"
 #include "mpssm/nn/baselines/gcn.h"
+#include "mpssm/nn/baselines/gps.h"
 #include "mpssm/nn/model.h"
 #include "mpssm/ops/linear.h"
-#include "mpssm/ops/recurrence.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/ops/spmm.h"
 
@@ -22,16 +25,27 @@ namespace {
 
 using base::Contender;
 
+constexpr std::int64_t kFeatures = 300;
+constexpr std::int64_t kEncodings = 20;  // of random walks, as more features
+constexpr std::int64_t kClasses = 18;
+constexpr std::int64_t kHeads = 4;
+
 struct Network {
   const char* name;
   std::shared_ptr<nn::GraphModule> module;
+  std::int64_t features = kFeatures;
+  double training_mib = 0.0;  // 0: little
 };
 
 constexpr std::array<std::int64_t, 4> kDepths = {4, 8, 16, 32};
-constexpr std::int64_t kFeatures = 300;
-constexpr std::int64_t kClasses = 18;
 
-std::vector<Network> networks_of(std::int64_t depth, std::int64_t hidden) {
+/// Of a training step, as train/compared_networks.cpp has measured it.
+double gps_mib(std::int64_t nodes, std::int64_t depth, std::int64_t hidden) {
+  const double units = 24.0 + 5.0 * std::log(static_cast<double>(hidden / kHeads));
+  return units * static_cast<double>(nodes * depth * hidden) * sizeof(float) / (1 << 20);
+}
+
+std::vector<Network> networks_of(std::int64_t nodes, std::int64_t depth, std::int64_t hidden) {
   const auto mpssm = [&](nn::StateKind state) {
     nn::ModelOptions options{.in_channels = kFeatures,
                              .hidden_channels = hidden,
@@ -41,25 +55,71 @@ std::vector<Network> networks_of(std::int64_t depth, std::int64_t hidden) {
     options.state.kind = state;
     return nn::Model(options).ptr();
   };
-  return {{"GCN", nn::Gcn(nn::GcnOptions{.in_channels = kFeatures,
-                                         .hidden_channels = hidden,
-                                         .out_channels = kClasses,
-                                         .num_layers = depth})
+  return {{"GCN", nn::Gcn(nn::LayeredOptions{.in_channels = kFeatures,
+                                             .hidden_channels = hidden,
+                                             .out_channels = kClasses,
+                                             .num_layers = depth})
                       .ptr()},
           {"MP-SSM, dense W", mpssm(nn::StateKind::kDense)},
-          {"MP-SSM, diagonal W", mpssm(nn::StateKind::kStable)}};
+          {"MP-SSM, diagonal W", mpssm(nn::StateKind::kStable)},
+          {.name = "GPS, GAT + Performer (RWSE)",
+           .module = nn::Gps(nn::LayeredOptions{.in_channels = kFeatures + kEncodings,
+                                                .hidden_channels = hidden,
+                                                .out_channels = kClasses,
+                                                .num_layers = depth,
+                                                .norm = nn::NormKind::kLayer},
+                             kHeads)
+                         .ptr(),
+           .features = kFeatures + kEncodings,
+           .training_mib = gps_mib(nodes, depth, hidden)}};
 }
 
 constexpr std::array<std::int64_t, 5> kFigureHops = {10, 100, 500, 1000, 5000};
 constexpr std::int64_t kFigureNodes = 100;
 constexpr std::int64_t kFigureEdges = 1529;  // 3058 directed ones
+constexpr std::int64_t kFigureInputs = 1;
 constexpr std::int64_t kFigureChannels = 32;
 
-/// tanh(A H W + b) over and over with one W.
-torch::Tensor shared_gcn(const graph::Gso& gso, torch::Tensor h, const torch::Tensor& w,
-                         const torch::Tensor& b, std::int64_t hops) {
-  for (std::int64_t k = 0; k < hops; ++k) h = torch::tanh(ops::linear(ops::spmm(gso, h), w, b));
-  return h;
+nn::LayeredOptions figure_layers(std::int64_t hops) {
+  return {.in_channels = kFigureInputs,
+          .hidden_channels = kFigureChannels,
+          .out_channels = kFigureChannels,
+          .num_layers = hops,
+          .activation = nn::Activation::kTanh};
+}
+
+/// A GCN whose layers share one W.
+class SharedGcn : public nn::LayeredImpl {
+ public:
+  explicit SharedGcn(std::int64_t hops) : LayeredImpl("SharedGcn", figure_layers(hops)) {
+    for (std::int64_t i = 0; i < hops; ++i) begin_layer();
+    layer_ = register_module("layer", torch::nn::Linear(kFigureChannels, kFigureChannels));
+    end_layers(nn::NormKind::kNone);
+  }
+
+ protected:
+  torch::Tensor layer(std::int64_t, const torch::Tensor& h, const graph::Gso& gso) override {
+    return ops::linear(ops::spmm(gso, h), layer_->weight, layer_->bias);
+  }
+
+ private:
+  torch::nn::Linear layer_{nullptr};
+};
+
+/// One block with encoder and readout, as the GCN has them.
+std::shared_ptr<nn::GraphModule> figure_block(std::int64_t hops, nn::StateKind state,
+                                              engine::Plan plan) {
+  nn::ModelOptions options{.in_channels = kFigureInputs,
+                           .hidden_channels = kFigureChannels,
+                           .out_channels = kFigureChannels,
+                           .num_blocks = 1,
+                           .hops = hops,
+                           .norm = nn::NormKind::kNone,
+                           .state_norm = nn::NormKind::kNone,
+                           .residual = false,
+                           .plan = plan};
+  options.state.kind = state;
+  return nn::Model(options).ptr();
 }
 
 int rounds_of(const TimingOptions& options) { return options.quick ? 1 : 5; }
@@ -76,14 +136,19 @@ RuntimeTable measure_runtime(const TimingOptions& options) {
   const std::int64_t nodes = table.setup.nodes;
   const graph::Gso gso = graph::make_gso(graph::make_random_connected(nodes, table.setup.edges, 1));
   torch::manual_seed(0);
-  const torch::Tensor x = torch::randn({nodes, kFeatures});
+  const torch::Tensor all_x = torch::randn({nodes, kFeatures + kEncodings});
   const torch::Tensor target = torch::randint(kClasses, {nodes}, torch::kLong);
   for (const std::int64_t depth : kDepths) {
-    const std::vector<Network> networks = networks_of(depth, table.setup.hidden);
+    std::vector<Network> networks = networks_of(nodes, depth, table.setup.hidden);
+    // What memory does not hold is left out, and the table says so by its absence.
+    std::erase_if(networks, [](const Network& network) {
+      return network.training_mib > 0.8 * base::available_mib();
+    });
     std::vector<Contender> training;
     std::vector<Contender> inference;
     for (const Network& network : networks) {
       nn::GraphModule* module = network.module.get();
+      const torch::Tensor x = all_x.slice(1, 0, network.features).contiguous();
       training.push_back({.plan = network.name, .run = [=, &gso] {
                             module->train();
                             module->zero_grad();
@@ -106,7 +171,7 @@ RuntimeTable measure_runtime(const TimingOptions& options) {
            .training_over_gcn = training[n].milliseconds / training[0].milliseconds,
            .inference_over_gcn = inference[n].milliseconds / inference[0].milliseconds});
     }
-    options.on_done(depth);
+    options.on_done(fmt::format("depth {}", depth));
   }
   return table;
 }
@@ -117,43 +182,38 @@ FigureTable measure_figure(const TimingOptions& options) {
       graph::make_gso(graph::make_random_connected(kFigureNodes, kFigureEdges, 1));
   graph::eigen_basis(gso);  // once per graph, not part of an inference
   torch::manual_seed(0);
-  const torch::Tensor x = torch::randn({kFigureNodes, kFigureChannels});
-  const torch::Tensor w = torch::randn({kFigureChannels, kFigureChannels}) / 6.0;
-  const torch::Tensor b = torch::zeros({kFigureChannels});
-  const torch::Tensor sigma = torch::polar(0.7 + 0.3 * torch::rand({kFigureChannels / 2}),
-                                           torch::rand({kFigureChannels / 2}));
+  const torch::Tensor x = torch::randn({kFigureNodes, kFigureInputs});
   FigureTable table{.setup = {.nodes = kFigureNodes,
                               .edges = kFigureEdges,
                               .hidden = kFigureChannels,
                               .threads = ops::num_threads(),
                               .code = options.code},
+                    .times = FigureTimes::kNetworks,
                     .lines = {}};
+  using engine::Plan;
+  using nn::StateKind;
   for (const std::int64_t hops : kFigureHops) {
     if (options.quick && hops > 100) break;
-    nn::Gcn gcn(nn::GcnOptions{.in_channels = kFigureChannels,
-                               .hidden_channels = kFigureChannels,
-                               .out_channels = kFigureChannels,
-                               .num_layers = hops,
-                               .activation = nn::Activation::kTanh});
-    gcn->eval();
-    const auto block = [&](const torch::Tensor& state, engine::Plan plan) {
-      return [&, state, plan, hops] {
-        ops::recurrence_static(gso, x, {state}, hops + 1, {.plan = plan});
-      };
-    };
-    std::vector<Contender> contenders = {
-        {.plan = "GCN", .run = [&] { gcn->forward(x, gso); }},
-        {.plan = "GCN, shared weights", .run = [&] { shared_gcn(gso, x, w, b, hops); }},
-        {.plan = "MP-SSM, loop", .run = block(w, engine::Plan::kStepwise)},
-        {.plan = "MP-SSM, doubling", .run = block(w, engine::Plan::kDoubling)},
-        {.plan = "MP-SSM, diagonal", .run = block(sigma, engine::Plan::kDiagonal)},
-        {.plan = "MP-SSM, spectral", .run = block(sigma, engine::Plan::kSpectral)}};
+    const std::vector<Network> networks = {
+        {"GCN", nn::Gcn(figure_layers(hops)).ptr()},
+        {"GCN, shared weights", std::make_shared<SharedGcn>(hops)},
+        {"MP-SSM, loop", figure_block(hops, StateKind::kDense, Plan::kStepwise)},
+        {"MP-SSM, doubling", figure_block(hops, StateKind::kDense, Plan::kDoubling)},
+        {"MP-SSM, diagonal", figure_block(hops, StateKind::kStable, Plan::kDiagonal)},
+        {"MP-SSM, spectral", figure_block(hops, StateKind::kStable, Plan::kSpectral)}};
+    std::vector<Contender> contenders;
+    for (const Network& network : networks) {
+      network.module->eval();
+      contenders.push_back({.plan = network.name, .run = [&, module = network.module.get()] {
+                              module->forward(x, gso);
+                            }});
+    }
     base::measure(contenders, rounds_of(options));
     for (const Contender& contender : contenders) {
       table.lines.push_back(
           {.hops = hops, .network = contender.plan, .milliseconds = contender.milliseconds});
     }
-    options.on_done(hops);
+    options.on_done(fmt::format("{} hops", hops));
   }
   return table;
 }

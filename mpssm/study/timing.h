@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The paper's runtime table (time against depth, beside a GCN) and its inference figure (one block
-// over thousands of hops), measured on this machine. Kept in results/runtime.json and
+// The paper's runtime table (time against depth, beside a GCN and GPS) and its inference figure
+// (one block over thousands of hops), measured on this machine. Kept in results/runtime.json and
 // results/figure.json.
 #pragma once
 
@@ -35,6 +35,12 @@ struct RuntimeTable {
   std::vector<Line> lines;
 };
 
+/// What the rows of MP-SSM in a figure are.
+enum class FigureTimes {
+  kRecurrences,  ///< of older measurements: the recurrence alone, on as many inputs as channels
+  kNetworks,     ///< encoder, B, recurrence, MLP and readout, from one input channel
+};
+
 struct FigureTable {
   struct Line {
     std::int64_t hops = 0;
@@ -42,16 +48,24 @@ struct FigureTable {
     double milliseconds = 0.0;
   };
   TimingSetup setup;
+  FigureTimes times = FigureTimes::kRecurrences;
   std::vector<Line> lines;
 };
 
 struct TimingOptions {
   bool quick = false;
-  std::string code = {};                      ///< for TimingSetup
-  std::function<void(std::int64_t)> on_done;  ///< with each depth or number of hops that is done
+  std::string code = {};                            ///< for TimingSetup
+  std::function<void(const std::string&)> on_done;  ///< with what is done: "depth 8", "100 hops"
 };
 RuntimeTable measure_runtime(const TimingOptions& options);
 FigureTable measure_figure(const TimingOptions& options);
+
+/// The experiments that take times.
+enum class Timing { kRuntime, kFigure };
+/// Measures one, writes it into a folder of results, which is made if it is not there, and gives
+/// its part of the page. Throws base::Error like check_timing_files(), before anything is measured.
+std::string run_timing(Timing which, const std::filesystem::path& results,
+                       const TimingOptions& options);
 
 /// Before they are measured: throws base::Error if a file of these names is there and is not what
 /// we write.

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <type_traits>
 
 #include "mpssm/base/error.h"
 #include "mpssm/io/file.h"
@@ -16,11 +17,17 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr const char* kNetworks = "networks";  // of FigureTimes
+
 void write_timing(const std::filesystem::path& path, const TimingSetup& setup,
-                  const ordered_json& rows) {
-  const ordered_json json = {{"nodes", setup.nodes},   {"edges", setup.edges},
-                             {"hidden", setup.hidden}, {"threads", setup.threads},
-                             {"code", setup.code},     {"rows", rows}};
+                  const ordered_json& rows, const ordered_json& more = ordered_json::object()) {
+  ordered_json json = {{"nodes", setup.nodes},
+                       {"edges", setup.edges},
+                       {"hidden", setup.hidden},
+                       {"threads", setup.threads},
+                       {"code", setup.code}};
+  json.update(more);
+  json["rows"] = rows;
   io::write_file(path, json.dump(1) + "\n");
 }
 
@@ -37,6 +44,9 @@ std::optional<Table> read_timing(const std::filesystem::path& path, const ReadLi
                           .threads = json.at("threads"),
                           .code = json.value("code", "")},
                 .lines = {}};
+    if constexpr (std::is_same_v<Table, FigureTable>) {
+      if (json.value("times", "") == kNetworks) table.times = FigureTimes::kNetworks;
+    }
     for (const ordered_json& row : json.at("rows")) table.lines.push_back(read_line(row));
     return table;
   } catch (const ordered_json::exception& error) {
@@ -46,7 +56,8 @@ std::optional<Table> read_timing(const std::filesystem::path& path, const ReadLi
 
 std::string figure_svg(const FigureTable& table) {
   report::CurvePicture picture;
-  picture.title = "Inference time: recurrence alone, GCN";
+  picture.title = table.times == FigureTimes::kNetworks ? "Inference time of whole networks"
+                                                        : "Inference time: recurrence alone, GCN";
   picture.x_label = "hops";
   picture.y_label = "milliseconds";
   picture.log_x = picture.log_y = true;
@@ -91,7 +102,9 @@ void write_figure(const std::filesystem::path& results, const FigureTable& table
     rows.push_back(
         {{"hops", line.hops}, {"network", line.network}, {"milliseconds", line.milliseconds}});
   }
-  write_timing(results / "figure.json", table.setup, rows);
+  write_timing(results / "figure.json", table.setup, rows,
+               table.times == FigureTimes::kNetworks ? ordered_json{{"times", kNetworks}}
+                                                     : ordered_json::object());
   io::write_file(results / "figure.svg", figure_svg(table));
 }
 

@@ -145,11 +145,11 @@ TEST(InfluenceOf, AddsUpByHopAndEndsWhereMessagesEnd) {
   const auto x = torch::randn({12, 3});
   nn::Model model(nn::ModelOptions{
       .in_channels = 3, .hidden_channels = 6, .out_channels = 2, .num_blocks = 2, .hops = 3});
-  nn::Gcn gcn(nn::GcnOptions{.in_channels = 3,
-                             .hidden_channels = 6,
-                             .out_channels = 2,
-                             .num_layers = 6,
-                             .residual = true});
+  nn::Gcn gcn(nn::LayeredOptions{.in_channels = 3,
+                                 .hidden_channels = 6,
+                                 .out_channels = 2,
+                                 .num_layers = 6,
+                                 .residual = true});
   for (nn::GraphModule* module :
        {static_cast<nn::GraphModule*>(model.get()), static_cast<nn::GraphModule*>(gcn.get())}) {
     const auto jacobian = output_jacobian(*module, x, gso, 1);

@@ -162,7 +162,7 @@ TEST(EdgeEffects, LeavesTheNetworkAsItWasAndRefusesOthers) {
   for (const auto& parameter : setting.model->parameters()) {
     EXPECT_FALSE(parameter.grad().defined());
   }
-  nn::Gcn gcn(nn::GcnOptions{.in_channels = 3, .hidden_channels = 4, .out_channels = 2});
+  nn::Gcn gcn(nn::LayeredOptions{.in_channels = 3, .hidden_channels = 4, .out_channels = 2});
   EXPECT_THAT(
       [&] {
         edge_gradient({.network = *gcn,

@@ -265,7 +265,7 @@ class Measurements(Reproduce):
 
     def test_runtime(self):
         rows, kept = self.measure("runtime")
-        networks = {"GCN", "MP-SSM, dense W", "MP-SSM, diagonal W"}
+        networks = {"GCN", "MP-SSM, dense W", "MP-SSM, diagonal W", "GPS, GAT + Performer (RWSE)"}
         self.assertEqual({(row["depth"], row["network"]) for row in kept},
                          {(depth, network) for depth in (4, 8, 16, 32) for network in networks})
         gcn = {row["depth"]: row for row in kept if row["network"] == "GCN"}
@@ -279,6 +279,8 @@ class Measurements(Reproduce):
 
     def test_figure(self):
         rows, kept = self.measure("figure")
+        kept_file = json.loads((self.folder / self.RESULTS / "figure.json").read_text(encoding="utf-8"))
+        self.assertEqual(kept_file["times"], "networks")
         self.assertGreaterEqual(len({row["hops"] for row in kept}), 2)
         for row, cells in zip(kept, rows):
             self.assertGreater(row["milliseconds"], 0.0)

@@ -30,12 +30,12 @@ TEST(Gcn, IsItsFormula) {
   const auto a = dense_of(gso);
   const auto x = torch::randn({gso.num_nodes(), 3});
   for (const bool residual : {false, true}) {
-    Gcn gcn(GcnOptions{.in_channels = 3,
-                       .hidden_channels = 5,
-                       .out_channels = 2,
-                       .num_layers = 3,
-                       .activation = Activation::kTanh,
-                       .residual = residual});
+    Gcn gcn(LayeredOptions{.in_channels = 3,
+                           .hidden_channels = 5,
+                           .out_channels = 2,
+                           .num_layers = 3,
+                           .activation = Activation::kTanh,
+                           .residual = residual});
     auto p = gcn->named_parameters();
     auto h = torch::linear(x, p["encoder.weight"], p["encoder.bias"]);
     for (int i = 0; i < 3; ++i) {
@@ -51,11 +51,11 @@ TEST(Gcn, IsItsFormula) {
 TEST(Gcn, ReadsOutGraphsAndNamesBadShapes) {
   const std::vector<graph::Graph> parts = {graph::make_path(5), graph::make_ring(7)};
   const auto gso = graph::make_gso(graph::make_batch(parts));
-  Gcn gcn(GcnOptions{.in_channels = 3,
-                     .hidden_channels = 4,
-                     .norm = NormKind::kLayer,
-                     .dropout = 0.5,
-                     .readout = {.pools = true, .pooling = engine::Pooling::kSumMaxMean}});
+  Gcn gcn(LayeredOptions{.in_channels = 3,
+                         .hidden_channels = 4,
+                         .norm = NormKind::kLayer,
+                         .dropout = 0.5,
+                         .readout = {.pools = true, .pooling = engine::Pooling::kSumMaxMean}});
   EXPECT_EQ(gcn->forward(torch::randn({12, 3}), gso).sizes(), torch::IntArrayRef({2, 1}));
   EXPECT_THROW(gcn->forward(torch::randn({12, 4}), gso), c10::Error);
 }

@@ -11,8 +11,6 @@
 
 namespace mpssm::nn {
 
-using GcnOptions = LayeredOptions;
-
 /// H <- [H +] Dropout(phi(A Norm(H) W + b)) for each layer; the rest as in LayeredImpl.
 class GcnImpl : public LayeredImpl {
  public:
