@@ -59,6 +59,7 @@ int run(int argc, char** argv) {
   mpssm::cli::add_train(app, action);
   mpssm::cli::add_evaluate(app, action);
   mpssm::cli::add_predict(app, action);
+  mpssm::cli::add_convert(app, action);
   mpssm::cli::add_tune(app, action);
   mpssm::cli::add_sensitivity(app, action);
   mpssm::cli::add_advise(app, action);

@@ -24,6 +24,7 @@ void add_data(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
 void add_evaluate(CLI::App& app, Action& action);
 void add_predict(CLI::App& app, Action& action);
+void add_convert(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
 void add_sensitivity(CLI::App& app, Action& action);
 void add_advise(CLI::App& app, Action& action);

@@ -78,8 +78,9 @@ Diagonalised diagonalise(const Block& block, double tolerance) {
     const auto source = block->state_norm->named_parameters();
     for (auto& item : out->state_norm->named_parameters()) assign(item.value(), source[item.key()]);
     const auto buffers = block->state_norm->named_buffers();
+    // With their type: a count of batches is no float.
     for (auto& item : out->state_norm->named_buffers()) {
-      item.value().copy_(buffers[item.key()]);
+      item.value().set_data(buffers[item.key()].clone());
     }
   } else {
     // Linear keeps its weight transposed: [hidden, C].

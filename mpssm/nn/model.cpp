@@ -18,6 +18,11 @@ namespace {
 BlockOptions block_options(const ModelOptions& options) {
   BlockOptions block;
   block.in_channels = block.state_channels = block.out_channels = options.hidden_channels;
+  if (options.state_channels > 0) {
+    block.state_channels = options.state_channels;
+    block.hidden_channels = options.hidden_channels;
+    if (options.state_norm != NormKind::kNone) block.mix_channels = options.hidden_channels;
+  }
   block.hops = options.hops;
   block.state = options.state;
   block.activation = options.activation;
@@ -254,9 +259,11 @@ std::int64_t num_parameters(const torch::nn::Module& module) {
 std::int64_t memory_estimate(const ModelOptions& options, const graph::Operators& gso,
                              std::int64_t batch, std::int64_t num_steps, bool training) {
   const bool temporal = options.mode == Mode::kTemporal;
+  const std::int64_t state_channels =
+      options.state_channels > 0 ? options.state_channels : options.hidden_channels;
   engine::PlanQuery query{.batch = batch,
                           .num_steps = temporal ? num_steps : options.hops + 1,
-                          .channels = options.hidden_channels,
+                          .channels = state_channels,
                           .temporal = temporal,
                           .diagonal = options.state.kind != StateKind::kDense,
                           .outputs = temporal ? engine::Outputs::kAll : engine::Outputs::kLast,
@@ -268,7 +275,7 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Operators
   const engine::Plan plan =
       options.plan == engine::Plan::kAuto ? engine::choose_plan(gso.only(), query) : options.plan;
   const std::int64_t features = batch * (temporal ? num_steps : 1) * gso.num_nodes() *
-                                options.hidden_channels * query.element_size;
+                                (options.hidden_channels + state_channels) / 2 * query.element_size;
   // In units of `features`, from the peaks of whole processes rather than from counting tensors;
   // tests/cli/memory_test.py holds the result against measured peaks.
   constexpr double kInEvaluation = 4.0;

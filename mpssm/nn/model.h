@@ -33,6 +33,9 @@ struct ModelOptions {
   std::int64_t hops = 4;  ///< k of each block, static mode
   Mode mode = Mode::kStatic;
   StateMatrixOptions state = {};
+  /// Channels of the states; 0: hidden_channels. Others go through a linear map, before the norm
+  /// of the state if there is one.
+  std::int64_t state_channels = 0;
   Activation activation = Activation::kGelu;
   NormKind norm = NormKind::kLayer;        ///< on the input of each block, and before the readout
   NormKind state_norm = NormKind::kLayer;  ///< inside each block, see BlockOptions

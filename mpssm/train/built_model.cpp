@@ -23,6 +23,7 @@ nn::ModelOptions model_options(const ModelConfig& config, const task::ProblemSha
   options.num_blocks = config.blocks;
   options.hops = config.hops;
   options.state.kind = config.state;
+  options.state_channels = config.state_channels;
   options.state.min_modulus = config.min_modulus;
   options.state.max_modulus = config.max_modulus;
   options.activation = config.activation;

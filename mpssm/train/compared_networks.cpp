@@ -65,7 +65,7 @@ bool one_of(ModelKind kind, std::initializer_list<ModelKind> kinds) {
 bool looks_at(ModelKind kind, std::string_view key) {
   using enum ModelKind;
   const bool is_linear = one_of(kind, {kLinearGcn, kLinearGcnShared, kLinearBlocks});
-  for (const char* of_mpssm : {"state", "min_modulus", "max_modulus",
+  for (const char* of_mpssm : {"state", "state_channels", "min_modulus", "max_modulus",
                                "state_norm", "node_embedding", "skip", "plan", "plan_costs"}) {
     if (key == of_mpssm) return kind == kMpssm;
   }

@@ -337,6 +337,10 @@ void check(const Config& config) {
            std::to_string(value));
   };
   expect_range("model.channels", model.channels, 1, 1 << 16);
+  expect_range("model.state_channels", model.state_channels, 0, 1 << 17);
+  expect(model.state == nn::StateKind::kDense || model.state_channels % 2 == 0,
+         "model.state_channels", "an even number with a diagonal state (channels come in pairs)",
+         std::to_string(model.state_channels));
   expect_range("model.blocks", model.blocks, 1, 4096);
   expect_range("model.hops", model.hops, 0, 1'000'000);
   expect_range("model.delay", model.delay, 1, 4096);
@@ -358,7 +362,7 @@ void check(const Config& config) {
          std::to_string(config.train.pieces));
   expect_range("train.eval_every", config.train.eval_every, 1, 1'000'000'000);
   expect(model.state == nn::StateKind::kDense || model.kind != ModelKind::kMpssm ||
-             model.channels % 2 == 0,
+             model.state_channels > 0 || model.channels % 2 == 0,
          "model.channels", "an even number with a diagonal state (channels come in pairs)",
          std::to_string(model.channels));
   if (model.plan_costs != engine::kBuiltinCosts && model.plan_costs != engine::kMeasuredCosts) {

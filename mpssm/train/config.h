@@ -100,6 +100,7 @@ struct ModelConfig {
   std::int64_t blocks = 4;
   std::int64_t hops = 4;
   nn::StateKind state = nn::StateKind::kStable;
+  std::int64_t state_channels = 0;
   double min_modulus = 0.7;
   double max_modulus = 0.999;
   engine::Activation activation = engine::Activation::kGelu;
@@ -197,6 +198,8 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("model.hops", model.hops,
         "hops per block on a static graph (adgn: steps per layer; ggrnn: highest power of A)");
   visit("model.state", model.state, "W");
+  visit("model.state_channels", model.state_channels,
+        "of the states of a block (0: as model.channels; mpssm convert sets it)");
   visit("model.min_modulus", model.min_modulus, "diagonal W: least modulus at the start");
   visit("model.max_modulus", model.max_modulus, "diagonal W: largest modulus at the start");
   visit("model.activation", model.activation, "");
