@@ -40,7 +40,7 @@ struct SensitivityOptions {
   std::string compare, plot, picture, html;
   std::string gso = "sym_normalized", by = "value";
   analysis::GraphWishes wishes;
-  bool directed = false, all = false, json = false;
+  bool directed = false, all = false, json = false, multi_hop = false;
   std::int64_t block = 1, sample = 0, predictions = 0, top = 10, threads = 0;
   std::string data;  ///< other than those of the run
   std::filesystem::path data_dir;
@@ -54,7 +54,7 @@ Examples, of a graph (W = 1 unless --w is given):
   mpssm sensitivity edges.csv --source a --plot reach.svg     what a reaches, as a picture
   mpssm sensitivity minesweeper --worst 10 --depth 0.5        worst pairs, and how deep they need
 Of a trained model:
-  mpssm sensitivity runs/mine                                 ||W^tau|| and reach of each block
+  mpssm sensitivity runs/mine --multi-hop                     reach of each block, and from how far
   mpssm sensitivity runs/mine --target 17 --plot who.svg      what prediction 17 depends on
   mpssm sensitivity runs/mine --predictions 10 --compare runs/gcn
   mpssm sensitivity runs/mine --target 17 --data changed/      on data the model was not trained on
@@ -65,8 +65,8 @@ Of a trained model:
 }
 
 // Options that would be passed over in silence.
-constexpr const char* kOfRuns[] = {"--compare",     "--block", "--sample",
-                                   "--predictions", "--top",   "--data"};
+constexpr const char* kOfRuns[] = {"--compare", "--block", "--sample",   "--predictions",
+                                   "--top",     "--data",  "--multi-hop"};
 constexpr const char* kOfGraphs[] = {"--worst",  "--by",        "--depth", "--max-tau",
                                      "--bounds", "--gso",       "--w",     "--directed",
                                      "--seed",   "--vanishing", "--all",   "--html"};
@@ -230,6 +230,7 @@ int answer_about_run(const SensitivityOptions& options) {
   question.target = node_named(run.graph, options.target);
   check_run(options, question);
   if (question.target >= 0 && !run.predicts_graphs) question.targets = {question.target};
+  question.multi_hop = options.multi_hop;
   if (question.target < 0) question.targets = run::spread_over_test(run, options.predictions);
   std::optional<run::OpenRun> other;
   std::optional<analysis::ModelQuestion> compare;
@@ -300,6 +301,7 @@ void add_sensitivity(CLI::App& app, Action& action) {
                  "how much faster a ReLU GCN on this graph forgets than its linear twin");
   take("--compare", o.compare, "RUN", "run: second run, side by side");
   count("--block", o.block, 1, "run: whose W the profile of a pair takes")->capture_default_str();
+  verb->add_flag("--multi-hop", o.multi_hop, "run: what each block takes from how far, by hops");
   count("--sample", o.sample, 0, "run on many graphs or windows: which one");
   count("--predictions", o.predictions, 1, "run: what this many predictions depend on, by hops")
       ->type_name("K");

@@ -20,6 +20,14 @@ struct BlockAnswer {
   std::vector<double> norms = {};   ///< [taus] ||W^tau||
 };
 
+/// What a block takes from how far, see block_hops() in multi_hop.h.
+struct BlockHops {
+  std::vector<double> weight_norm = {};  ///< [hops + 1] ||B W^i||
+  std::vector<double> by_walk = {};      ///< [hops + 1] what comes by walks of i hops
+  std::vector<double> by_distance = {};  ///< what comes from the nodes at d hops
+  std::vector<double> nodes_at = {};     ///< how many these are, on average
+};
+
 /// From the features of one node to the prediction of another.
 struct EndToEnd {
   double spectral_norm = 0.0;  ///< of the Jacobian
@@ -68,6 +76,7 @@ struct GraphPrediction {
 };
 
 struct ModelAnswer {
+  std::vector<BlockHops> multi_hop = {};  ///< [blocks], if asked for
   // What was asked.
   std::string run = {};
   std::string dataset = {};

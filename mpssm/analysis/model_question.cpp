@@ -10,8 +10,10 @@
 
 #include "mpssm/analysis/deep_limit.h"
 #include "mpssm/analysis/influence.h"
+#include "mpssm/analysis/multi_hop.h"
 #include "mpssm/analysis/state_norms.h"
 #include "mpssm/analysis/walk.h"
+#include "mpssm/base/error.h"
 #include "mpssm/nn/model.h"
 #include "mpssm/ops/runtime.h"
 
@@ -45,6 +47,32 @@ std::vector<BlockAnswer> answer_blocks(const ModelQuestion& question) {
                        .norms = power_norms(w, question.taus)});
   }
   return answers;
+}
+
+/// At most so many nodes, evenly spread, stand for all.
+std::vector<std::int64_t> some_nodes(std::int64_t num_nodes) {
+  const std::int64_t count = std::min<std::int64_t>(num_nodes, 32);
+  std::vector<std::int64_t> some;
+  for (std::int64_t k = 0; k < count; ++k) some.push_back((2 * k + 1) * num_nodes / (2 * count));
+  return some;
+}
+
+std::vector<BlockHops> answer_multi_hop(const ModelQuestion& question) {
+  const nn::ModelImpl* model = recurrent(question.network);
+  if (model == nullptr) return {};
+  if (!question.gso.is_single()) {
+    throw base::Error("multi-hop view", "expected a network with one operator, got several");
+  }
+  const bool is_static = model->options().mode == nn::Mode::kStatic;
+  const std::int64_t hops = is_static ? model->options().hops : question.num_steps - 1;
+  const std::vector<std::int64_t> targets =
+      question.targets.empty() ? some_nodes(question.gso.num_nodes()) : question.targets;
+  std::vector<BlockHops> views;
+  for (const nn::Block& block : model->blocks()) {
+    views.push_back(block_hops(question.gso.only(), block->w_in, block->w_state->forward().detach(),
+                               hops, targets));
+  }
+  return views;
 }
 
 ModelPairAnswer answer_model_pair(const ModelQuestion& question,
@@ -111,6 +139,7 @@ ModelAnswer answer(const ModelQuestion& question, const Stages& stages) {
                      .target = question.target,
                      .nodes = question.gso.num_nodes(),
                      .blocks = answer_blocks(question)};
+  if (question.multi_hop) answer.multi_hop = answer_multi_hop(question);
   if (question.source >= 0) answer.pair = answer_model_pair(question, answer.blocks);
   if (question.predicts_graphs) answer.whole = answer_graph_prediction(question);
   if (question.targets.empty()) return answer;

@@ -31,6 +31,8 @@ struct ModelQuestion {
   std::int64_t target = -1;
   std::int64_t block = 1;  ///< counted from 1
   bool lambda_star = false;
+  bool multi_hop =
+      false;  ///< what each block takes from how far, over `targets` or else some nodes
   // What predictions depend on.
   std::vector<std::int64_t> targets = {};
   std::int64_t top = 10;                   ///< how many of the most influential nodes to name

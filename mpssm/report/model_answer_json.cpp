@@ -26,6 +26,18 @@ ordered_json blocks_json(const ModelAnswer& answer) {
   return all;
 }
 
+ordered_json multi_hop_json(const ModelAnswer& answer) {
+  ordered_json all = ordered_json::array();
+  for (const analysis::BlockHops& view : answer.multi_hop) {
+    all.push_back({{"block", all.size() + 1},
+                   {"weight_norm", view.weight_norm},
+                   {"by_walk", view.by_walk},
+                   {"by_distance", view.by_distance},
+                   {"nodes_at", view.nodes_at}});
+  }
+  return all;
+}
+
 /// `hops` is empty if there is no distance to the target.
 ordered_json top_json(const BareGraph& graph, const std::vector<std::int64_t>& top,
                       const std::vector<double>& of_node, const std::vector<std::int32_t>& hops) {
@@ -81,6 +93,7 @@ std::string to_json(const BareGraph& graph, const ModelAnswer& answer) {
     json["limit"] = number_json(pair->limit);
     json["lambda_star"] = number_json(pair->lambda_star);
   }
+  if (!answer.multi_hop.empty()) json["multi_hop"] = multi_hop_json(answer);
   if (const auto& whole = answer.whole) {
     json["top"] = top_json(graph, whole->top, whole->of_node, {});
   }

@@ -40,6 +40,27 @@ std::string tell_blocks(const ModelAnswer& answer) {
   return words + fmt::format("\n{}", table(rows));
 }
 
+std::string tell_multi_hop(const ModelAnswer& answer) {
+  std::string words;
+  for (std::size_t b = 0; b < answer.multi_hop.size(); ++b) {
+    const analysis::BlockHops& view = answer.multi_hop[b];
+    const auto share = [](const std::vector<double>& parts, std::size_t at) {
+      const double total = std::accumulate(parts.begin(), parts.end(), 0.0);
+      if (at >= parts.size()) return std::string("0");
+      return total > 0.0 ? percent(parts[at] / total) : std::string("-");
+    };
+    Rows rows = {{"hop", "||B W^hop||", "% by walks of", "% from nodes at", "nodes there"}};
+    for (const std::size_t hop : rows_to_show(view.weight_norm.size())) {
+      const bool is_there = hop < view.nodes_at.size();
+      rows.push_back({std::to_string(hop), fmt::format("{:.4g}", view.weight_norm[hop]),
+                      share(view.by_walk, hop), share(view.by_distance, hop),
+                      fmt::format("{:.4g}", is_there ? view.nodes_at[hop] : 0.0)});
+    }
+    words += fmt::format("\nblock {}, hop by hop:\n{}", b + 1, table(rows));
+  }
+  return words;
+}
+
 std::string tell_pair(const BareGraph& graph, const ModelAnswer& answer) {
   const analysis::ModelPairAnswer& pair = *answer.pair;
   std::string words = fmt::format(
@@ -125,6 +146,7 @@ std::string to_text(const BareGraph& graph, const ModelAnswer& answer) {
       "{}",
       answer.run, answer.kind, graph.name, counted(answer.nodes, "node"),
       counted(graph.graph.num_edges(), "edge"), tell_blocks(answer));
+  words += tell_multi_hop(answer);
   if (answer.pair) words += tell_pair(graph, answer);
   if (const auto& whole = answer.whole) {
     words += tell_top(graph, "the prediction for this graph depends most on:", whole->top,
