@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT
-// mpssm data list | info | make | import | convert
+// mpssm data list | info | make | import | convert | partition
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
 #include "mpssm/data/data_card.h"
 #include "mpssm/data/load.h"
-#include "mpssm/data/registry.h"
 #include "mpssm/data/save_as.h"
-#include "mpssm/io/json_text.h"
 #include "mpssm/report/data_card_text.h"
+#include "mpssm/report/dataset_list.h"
+#include "mpssm/run/partition.h"
 
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -31,6 +29,7 @@ struct Options {
   std::string ignore;
   std::string task;
   std::int64_t seed = 0;
+  run::PartitionRequest partition;
   bool directed = false;
   fs::path data_dir;
   bool json = false;
@@ -45,29 +44,15 @@ Examples:
   mpssm data make properties:diameter --out graphs.npz
   mpssm data import myfolder/ --out mygraph.npz
   mpssm data convert mygraph.npz --out tables/
-  mpssm data convert tables/ --out mygraph.graphml)";
+  mpssm data convert tables/ --out mygraph.graphml
+  mpssm data partition mygraph.npz --parts 4 --out parts/)";
 
 int list(const Options& options) {
   data::LoadOptions load;
   load.data_dir = options.data_dir;
-  std::vector<std::vector<std::string>> rows = {{"name", "task", "metric", "here", ""}};
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const data::DatasetInfo& info : data::registry()) {
-    const bool here = data::is_present(info, load);
-    rows.push_back({info.name, std::string(data::to_string(info.task)), info.metric,
-                    here ? "yes" : "no", info.summary});
-    json.push_back({{"name", info.name},
-                    {"task", data::to_string(info.task)},
-                    {"metric", info.metric},
-                    {"present", here},
-                    {"summary", info.summary}});
-  }
-  rows.push_back({"board[:RxC]", "node_binary", "roc_auc", "yes", "Minesweeper board, built in"});
-  rows.push_back({"properties:TASK[:N]", "", "log10_mse", "yes",
-                  "graphs and their diameter, sssp, eccentricity or laplacian, built in"});
   only_json_on_stdout(options.json);
-  print(table(rows));
-  if (options.json) print_json(io::json_text(json));
+  print(report::dataset_list(load));
+  if (options.json) print_json(report::dataset_list_json(load));
   return 0;
 }
 
@@ -100,11 +85,15 @@ int write(const Options& options) {
   return 0;
 }
 
+int partition(const Options& options) {
+  say(run::write_partition(options.name, load_options(options), options.partition));
+  return 0;
+}
+
 int make(const Options& options) {
-  if (options.name.find(':') == std::string::npos && options.name != "board") {
-    throw base::Error("data make: expected board[:RxC] or properties:TASK[:N], got '" +
-                      base::printable(options.name) + "'");
-  }
+  refuse_if(options.name.find(':') == std::string::npos && options.name != "board",
+            "data make: expected board[:RxC] or properties:TASK[:N], got '" +
+                base::printable(options.name) + "'");
   return write(options);
 }
 
@@ -146,6 +135,13 @@ void add_data(CLI::App& app, Action& action) {
                    "FILE.npz, or a folder to make; one graph also FILE.json, .graphml, .gml")
       ->required();
   part->add_option("--target", options->target, "label column")->type_name("NAME");
+  part =
+      add("partition", "Cut one graph into parts, for ranks that read their own alone", partition);
+  part->add_option("path", options->name, "name or path")->required();
+  part->add_option("--parts", options->partition.parts, "how many")->required()->check(at_least(1));
+  part->add_option("--out", options->partition.out, "folder to make")->required()->type_name("DIR");
+  part->add_option("--gso", options->partition.gso, "operator, as model.gso of the trainings");
+  part->add_option("--method", options->partition.method, "metis or ranges (default: the best)");
 }
 
 }  // namespace mpssm::cli

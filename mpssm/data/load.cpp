@@ -14,6 +14,7 @@
 #include "mpssm/data/builtin.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/folder.h"
+#include "mpssm/data/partition.h"
 #include "mpssm/data/paths.h"
 #include "mpssm/data/readers.h"
 #include "mpssm/data/registry.h"
@@ -398,6 +399,8 @@ std::vector<InputFile> input_files(const std::string& name_or_path, const LoadOp
   std::vector<fs::path> paths;
   if (const DatasetInfo* info = find_dataset(name_or_path)) {
     paths = paths_of(*info, options);
+  } else if (is_partition(name_or_path)) {
+    paths = {partition_index_path(name_or_path)};  // has the fingerprints of the parts
   } else if (is_file(name_or_path) || is_folder(name_or_path)) {
     paths = paths_of(fs::path(name_or_path));
   }
@@ -419,6 +422,10 @@ Dataset load(const std::string& name_or_path, const LoadOptions& options) {
     dataset = load_registered(*info, options);
   } else if (is_builtin(name_or_path)) {
     dataset = make_builtin(name_or_path, options.make_seed);
+  } else if (is_partition(name_or_path)) {
+    throw base::Error({.where = base::printable(name_or_path, 200),
+                       .what = "is a graph in parts, which only mpssm train reads",
+                       .hint = "the whole is " + read_partition_index(name_or_path).source});
   } else if (is_file(name_or_path) || is_folder(name_or_path)) {
     dataset = read_path(name_or_path, options);
     dataset.name = name_of(name_or_path);

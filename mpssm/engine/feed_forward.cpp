@@ -12,12 +12,18 @@ namespace {
 
 using kernels::Transpose;
 
-/// Of rows [row, row + count) of the whole.
+/// Of rows [row, row + count) of the call.
 template <typename T>
-void drop(const Drop& how, T* numbers, std::int64_t row, std::int64_t count, std::int64_t width) {
+void drop(const Drop& how, T* numbers, const RowPlace& place, std::int64_t row, std::int64_t count,
+          std::int64_t width) {
   if (how.probability == 0.0) return;
-  kernels::dropout(numbers, numbers, count * width, static_cast<std::uint64_t>(row * width),
-                   how.seed, how.probability);
+  const auto drop_rows = [&](std::int64_t first, std::int64_t begin, std::int64_t rows) {
+    T* const some = numbers + begin * width;
+    kernels::dropout(some, some, rows * width, static_cast<std::uint64_t>(first * width), how.seed,
+                     how.probability);
+  };
+  if (place.places == nullptr) return drop_rows(place.first + row, 0, count);
+  for (std::int64_t i = 0; i < count; ++i) drop_rows(place.places[row + i], i, 1);
 }
 
 template <typename Buffers, typename Args>
@@ -183,10 +189,10 @@ void forward(const FeedForward<T>& args, T* y, T* kept, Workspace workspace,
                 }
               }
               activate(args.activation, before, count * args.hidden, hidden, SerialExecutor());
-              drop(args.drop_hidden, hidden, args.place.first + row, count, args.hidden);
+              drop(args.drop_hidden, hidden, args.place, row, count, args.hidden);
               T* const out = y + row * args.out;
               buffers.w2.multiply(hidden, count, args.b2, out, worker);
-              drop(args.drop_out, out, args.place.first + row, count, args.out);
+              drop(args.drop_out, out, args.place, row, count, args.out);
               if (args.residual == nullptr) return;
               const T* const residual = args.residual + row * args.out;
               for (std::int64_t i = 0; i < count * args.out; ++i) out[i] += residual[i];
@@ -212,19 +218,19 @@ void backward(const FeedForward<T>& args, const T* kept, const T* grad,
               if (args.drop_out.probability > 0.0) {
                 T* const dropped = buffers.grad_out.of(worker);
                 std::copy_n(g, count * args.out, dropped);
-                drop(args.drop_out, dropped, args.place.first + row, count, args.out);
+                drop(args.drop_out, dropped, args.place, row, count, args.out);
                 g = dropped;
               }
               const T* const before = buffers.before.rows(kept, args.hidden, row, count, worker);
               T* const hidden = buffers.hidden.of(worker);
               activate(args.activation, before, count * args.hidden, hidden, SerialExecutor());
-              drop(args.drop_hidden, hidden, args.place.first + row, count, args.hidden);
+              drop(args.drop_hidden, hidden, args.place, row, count, args.hidden);
               buffers.w2.add(g, hidden, count, part, worker);
               buffers.b2.add(g, count, part);
 
               T* const grad_hidden = buffers.grad_hidden.of(worker);
               buffers.w2_back.multiply(g, count, nullptr, grad_hidden, worker);
-              drop(args.drop_hidden, grad_hidden, args.place.first + row, count, args.hidden);
+              drop(args.drop_hidden, grad_hidden, args.place, row, count, args.hidden);
               activate_adjoint(args.activation, before, grad_hidden, count * args.hidden,
                                grad_hidden, SerialExecutor());
               const T* const x = buffers.x.rows(args.x, args.in, row, count, worker);

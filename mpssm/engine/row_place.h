@@ -13,6 +13,9 @@ namespace mpssm::engine {
 struct RowPlace {
   std::int64_t first = 0;
   std::int64_t all = 0;
+  /// The place of each row of the call in the whole, where they do not follow each other; must
+  /// outlive the backward pass. Null: `first` and on.
+  const std::int64_t* places = nullptr;
 };
 
 /// Rows [begin, end) of a part of a sum over `rows` rows: enough to be worth a task, few enough

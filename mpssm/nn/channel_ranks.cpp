@@ -3,33 +3,18 @@
 
 #include <algorithm>
 #include <fmt/core.h>
-#include <mutex>
 
 #include <torch/types.h>
 
 #include "mpssm/engine/row_place.h"
 #include "mpssm/nn/exchange.h"
 #include "mpssm/ops/generator.h"
-#include "mpssm/ranks/collectives.h"
 
 namespace mpssm::nn {
 namespace {
 
 /// Those of W belong to channels, all others to nodes.
 bool is_of_channels(const std::string& name) { return name.find("w_state.") != std::string::npos; }
-
-/// A model whose parameters share the numbers of another's, but not the gradients.
-std::shared_ptr<ModelImpl> with_own_gradients(const ModelImpl& model) {
-  static std::mutex one_at_a_time;  // torch's default generator is the whole process's
-  const std::lock_guard<std::mutex> lock(one_at_a_time);
-  const ops::DefaultGeneratorScope thrown_away(ops::make_generator(0));
-  ModelOptions options = model.options();
-  options.recompute = false;
-  auto result = std::make_shared<ModelImpl>(options);
-  const auto named = model.named_parameters();
-  for (auto& item : result->named_parameters()) item.value().set_data(named[item.key()]);
-  return result;
-}
 
 }  // namespace
 
@@ -77,15 +62,15 @@ void ChannelRanks::deal(std::int64_t num_nodes) {
 torch::Tensor ChannelRanks::forward(const torch::Tensor& x, const graph::Operators& gso) {
   const std::int64_t nodes = gso.num_nodes();
   deal(nodes);
-  const auto place_of = [&](const Part& part) { return engine::RowPlace{part.begin, nodes}; };
+  const auto place_of = [&](const PartModel& part) { return engine::RowPlace{part.begin, nodes}; };
   std::vector<torch::Tensor> h;
-  for (const Part& part : parts_) {
+  for (const PartModel& part : parts_) {
     part.model->train(model_->is_training());
     h.push_back(part.model->encode(x.slice(0, part.begin, part.end), place_of(part)));
   }
   const std::int64_t rank = ranks_.rank();
   std::vector<std::int64_t> sizes;
-  for (const Part& part : parts_) sizes.push_back(part.end - part.begin);
+  for (const PartModel& part : parts_) sizes.push_back(part.end - part.begin);
   at::Generator generator = ops::current_generator();
   for (std::int64_t block = 0; block < model_->options().num_blocks; ++block) {
     std::vector<torch::Tensor> c;
@@ -114,7 +99,7 @@ torch::Tensor ChannelRanks::forward(const torch::Tensor& x, const graph::Operato
 void ChannelRanks::collect_gradients() {
   const torch::NoGradGuard no_grad;
   gather_channels();
-  sum_parts();
+  sum_part_gradients(*model_, parts_, num_parts_, ranks_, is_of_channels);
 }
 
 /// Each rank has the gradients of its channels, and they go to all.
@@ -148,35 +133,6 @@ void ChannelRanks::gather_channels() {
       rows.copy_(torch::from_blob(next, rows.sizes(), torch::kFloat));
       next += rows.numel();
     }
-  }
-}
-
-/// Each part has gradients of its own, which are added in order.
-void ChannelRanks::sum_parts() {
-  std::vector<float> terms;
-  for (const Part& part : parts_) {
-    for (const auto& item : part.model->named_parameters()) {
-      if (is_of_channels(item.key()) || part.begin == part.end) continue;
-      const torch::Tensor grad = item.value().grad().contiguous();
-      terms.insert(terms.end(), grad.data_ptr<float>(), grad.data_ptr<float>() + grad.numel());
-    }
-    part.model->zero_grad();
-  }
-  std::vector<torch::Tensor> parameters;
-  std::int64_t count = 0;
-  for (const auto& item : model_->named_parameters()) {
-    if (is_of_channels(item.key())) continue;
-    parameters.push_back(item.value());
-    count += item.value().numel();
-  }
-  std::vector<float> total(count);
-  ranks::sum_in_order(ranks_, terms, num_parts_, total);
-  const float* next = total.data();
-  for (torch::Tensor& parameter : parameters) {
-    torch::Tensor grad = torch::empty_like(parameter);
-    std::copy_n(next, grad.numel(), grad.data_ptr<float>());
-    next += grad.numel();
-    parameter.mutable_grad() = grad;
   }
 }
 

@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/model.h"
+#include "mpssm/nn/part_models.h"
+#include "mpssm/nn/shared_module.h"
 #include "mpssm/ranks/communicator.h"
 
 namespace mpssm::nn {
@@ -24,7 +25,7 @@ std::string why_not_by_channels(const ModelOptions& options, std::int64_t ranks)
 /// Gives what the model gives, forward and backward, to the bit, for any number of ranks: sums over
 /// nodes are cut into parts by the number of nodes alone (engine::RowParts), a part is one rank's
 /// work, and parts are added in order. All ranks call it with the same arguments, at the same time.
-class ChannelRanks : public GraphModule {
+class ChannelRanks : public SharedModule {
  public:
   /// `model` keeps the parameters. Throws (c10::Error) if why_not_by_channels().
   ChannelRanks(std::shared_ptr<ModelImpl> model, ranks::Communicator& ranks);
@@ -32,24 +33,16 @@ class ChannelRanks : public GraphModule {
   /// x [N, in] -> [N, out], whole on every rank. In training as `model` is.
   torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override;
 
-  /// After backward(): leaves the gradient with the parameters of the model, on every rank.
-  void collect_gradients();
+  void collect_gradients() override;
 
  private:
-  /// The same parameters with gradients of their own, for one part of the nodes.
-  struct Part {
-    std::shared_ptr<ModelImpl> model;
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-  };
   void deal(std::int64_t num_nodes);
   void gather_channels();
-  void sum_parts();
 
   std::shared_ptr<ModelImpl> model_;
   ranks::Communicator& ranks_;
   std::int64_t num_parts_ = 0;
-  std::vector<Part> parts_;  // of this rank; at least one, which may be empty
+  std::vector<PartModel> parts_;  // of this rank; at least one, which may be empty
   std::shared_ptr<const Dealt> dealt_;
 };
 

@@ -35,6 +35,51 @@ std::string from_first(Communicator& ranks, const std::string& text) {
   return result;
 }
 
+std::vector<std::string> to_first(Communicator& ranks, const std::string& text) {
+  const bool is_first = ranks.is_first();
+  // Of each rank to rank 0: so many bytes.
+  const auto to_rank_0 = [&](const void* send, std::int64_t bytes, void* receive, Sizes from) {
+    Sizes to(ranks.size(), 0);
+    to[0] = bytes;
+    if (!is_first) from.assign(ranks.size(), 0);
+    ranks.exchange(send, to, receive, from);
+  };
+  const auto length = static_cast<std::int64_t>(text.size());
+  Sizes lengths(ranks.size(), 0);
+  to_rank_0(&length, sizeof(length), lengths.data(), Sizes(ranks.size(), sizeof(length)));
+  std::int64_t sum = 0;
+  for (const std::int64_t bytes : lengths) sum += bytes;
+  std::string all(static_cast<std::size_t>(is_first ? sum : 0), '\0');
+  to_rank_0(text.data(), length, all.data(), lengths);
+  std::vector<std::string> texts;
+  std::size_t begin = 0;
+  for (std::int64_t p = 0; is_first && p < ranks.size(); ++p) {
+    texts.push_back(all.substr(begin, static_cast<std::size_t>(lengths[p])));
+    begin += static_cast<std::size_t>(lengths[p]);
+  }
+  return texts;
+}
+
+std::vector<double> sum_few_in_order(Communicator& ranks, std::span<const double> mine,
+                                     std::int64_t num_terms, std::int64_t n) {
+  const Shares terms{num_terms, ranks.size()};
+  constexpr auto kDouble = static_cast<std::int64_t>(sizeof(double));
+  std::vector<double> sent;
+  Sizes from;
+  for (std::int64_t p = 0; p < ranks.size(); ++p) {
+    sent.insert(sent.end(), mine.begin(), mine.end());
+    from.push_back(terms.size(p) * n * kDouble);
+  }
+  std::vector<double> received(num_terms * n);
+  ranks.exchange(sent.data(), Sizes(ranks.size(), std::ssize(mine) * kDouble), received.data(),
+                 from);
+  std::vector<double> total(received.begin(), received.begin() + n);
+  for (std::int64_t t = 1; t < num_terms; ++t) {
+    for (std::int64_t i = 0; i < n; ++i) total[i] += received[t * n + i];
+  }
+  return total;
+}
+
 bool any(Communicator& ranks, bool here) {
   const Sizes one(ranks.size(), 1);
   const std::string mine(ranks.size(), here ? 1 : 0);

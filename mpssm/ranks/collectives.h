@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "mpssm/ranks/communicator.h"
 
@@ -12,6 +13,14 @@ namespace mpssm::ranks {
 
 /// Rank 0's text.
 std::string from_first(Communicator& ranks, const std::string& text);
+
+/// The texts of all ranks, on rank 0; nothing on the others.
+std::vector<std::string> to_first(Communicator& ranks, const std::string& text);
+
+/// total [n] = the sum of all terms [n], added in their order, on every rank; `mine` as in
+/// sum_in_order(). For few numbers: every term goes to every rank.
+std::vector<double> sum_few_in_order(Communicator& ranks, std::span<const double> mine,
+                                     std::int64_t num_terms, std::int64_t n);
 
 /// True if it is on any rank.
 bool any(Communicator& ranks, bool here);

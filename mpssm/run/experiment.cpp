@@ -14,6 +14,7 @@
 #include "mpssm/data/registry.h"
 #include "mpssm/engine/plan_costs.h"
 #include "mpssm/io/file.h"
+#include "mpssm/nn/shared_module.h"
 #include "mpssm/run/graph_edit_file.h"
 #include "mpssm/run/measured_costs.h"
 #include "mpssm/task/links.h"
@@ -167,6 +168,17 @@ void count_all_as_test(data::Dataset& dataset) {
   }
 }
 
+}  // namespace
+
+Experiment::Experiment() = default;
+Experiment::Experiment(Experiment&&) noexcept = default;
+Experiment& Experiment::operator=(Experiment&&) noexcept = default;
+Experiment::~Experiment() = default;
+
+nn::GraphModule& Experiment::network() const {
+  return by_nodes ? static_cast<nn::GraphModule&>(*by_nodes) : *model.module;
+}
+
 std::string metric_of(const train::Config& config, const data::Dataset& dataset) {
   if (config.train.metric == "auto") return dataset.metric;
   const std::vector<std::string> known = [&]() -> std::vector<std::string> {
@@ -197,13 +209,6 @@ std::string metric_of(const train::Config& config, const data::Dataset& dataset)
   throw Error("train.metric", fmt::format("expected one of {} for this task, got '{}'", list,
                                           base::printable(config.train.metric)));
 }
-
-}  // namespace
-
-Experiment::Experiment() = default;
-Experiment::Experiment(Experiment&&) noexcept = default;
-Experiment& Experiment::operator=(Experiment&&) noexcept = default;
-Experiment::~Experiment() = default;
 
 std::int64_t least_parameters(const train::Config& config) {
   const std::int64_t square = config.model.channels * config.model.channels;
@@ -367,7 +372,7 @@ std::optional<DataPins> read_pins(const fs::path& folder) {
 task::Metrics evaluate(const Experiment& experiment, data::Part part) {
   const torch::NoGradGuard no_grad;
   experiment.model.module->eval();
-  return experiment.problem->evaluate(*experiment.model.module, part);
+  return experiment.problem->evaluate(experiment.network(), part);
 }
 
 void write_predictions(const Experiment& experiment, const io::Sink& sink,

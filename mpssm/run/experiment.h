@@ -15,6 +15,13 @@
 #include "mpssm/train/config.h"
 #include "mpssm/train/defaults.h"
 
+namespace mpssm::nn {
+class SharedModule;
+}
+namespace mpssm::task {
+struct NodeShare;
+}
+
 namespace mpssm::run {
 
 /// Data, problem and network of a config.
@@ -31,7 +38,20 @@ struct Experiment {
   std::string metric;                  ///< that selects the best model
   DataPins pins;                       ///< what the run keeps of its data
   std::vector<train::Choice> choices;  ///< by rules, where nothing was given
+
+  /// Of a graph in parts (run/partition.h), of which each rank has some: `dataset` holds own nodes.
+  /// None of these for data that are whole.
+  std::shared_ptr<const task::NodeShare> share = {};  // the problem refers to it
+  std::shared_ptr<nn::SharedModule> by_nodes = {};    ///< `model`, to be called by all ranks
+  std::string about = {};                             ///< the card of the whole, for people
+  std::string card = {};                              ///< the same as JSON
+
+  /// What the problem is to be handed.
+  nn::GraphModule& network() const;
 };
+
+/// The metric that selects: of the config or else of the dataset. Throws base::Error.
+std::string metric_of(const train::Config& config, const data::Dataset& dataset);
 
 /// Weights that a network of these settings has at least, told without making it.
 std::int64_t least_parameters(const train::Config& config);

@@ -37,7 +37,8 @@ void MemoryLimit::check_weights(const train::Config& config) const {
 std::string MemoryLimit::fit(Experiment& experiment) const {
   const double kept = training_mib(experiment);
   std::string note;
-  if (mib_ > 0.0 && kept > mib_) {
+  const bool can_save = experiment.model.least_training_bytes < experiment.model.training_bytes;
+  if (mib_ > 0.0 && kept > mib_ && can_save) {
     train::save_memory(experiment.model);
     note = fmt::format(
         "a training step would need about {:.0f} MiB, the limit is {:.0f}: blocks run again in the "

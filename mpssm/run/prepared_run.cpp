@@ -9,6 +9,7 @@
 #include "mpssm/ranks/collectives.h"
 #include "mpssm/run/board_file.h"
 #include "mpssm/run/memory_limit.h"
+#include "mpssm/run/partition.h"
 #include "mpssm/run/train_into.h"
 #include "mpssm/task/problem.h"
 #include "mpssm/train/compared_networks.h"
@@ -34,11 +35,10 @@ PreparedRun::PreparedRun(const train::Config& config, const RunOptions& options)
       folder_(options.folder, options.resume,
               ranks_.is_first() ? Writer::kThisProcess : Writer::kAnotherRank),
       pins_(pins_to_go_on(options.resume)),
-      experiment_(set_up(pins_ ? settings_to_go_on(options.folder, config) : config,
-                         options.data_dir, pins_ ? &*pins_ : nullptr)),
+      experiment_(make_experiment(config, options)),
       with_picture_(options.with_picture) {
   const bool is_one_sample = experiment_.problem->num_train() == 1;
-  if (is_one_sample && ranks_.size() > 1) share_channels();
+  if (is_one_sample && ranks_.size() > 1 && !experiment_.by_nodes) share_channels();
   if (!is_one_sample) share_batches();
   if (const std::string note = limit_.fit(experiment_); !note.empty()) {
     notes_.push_back("note: " + note);
@@ -57,6 +57,13 @@ PreparedRun::PreparedRun(const train::Config& config, const RunOptions& options)
         fmt::format("note: {} does not look at {}", train::to_string(config.model.kind), unused));
   }
   for (const std::string& note : experiment_.dataset->notes) notes_.push_back("note: " + note);
+}
+
+Experiment PreparedRun::make_experiment(const train::Config& config, const RunOptions& options) {
+  const train::Config settings = pins_ ? settings_to_go_on(options.folder, config) : config;
+  const DataPins* const pins = pins_ ? &*pins_ : nullptr;
+  return data::is_partition(settings.data.name) ? set_up_partition(settings, ranks_, pins)
+                                                : set_up(settings, options.data_dir, pins);
 }
 
 /// As rank 0 finds them; other ranks need not see the folder before they go on.
@@ -107,7 +114,8 @@ void PreparedRun::share_channels() {
 
 std::optional<report::RunRecord> PreparedRun::train(const train::TrainHooks& hooks) {
   auto record = train_into(folder_, experiment_, pins_.has_value(), hooks, &ranks_);
-  if (record && with_picture_ && ranks_.is_first() && is_board(*experiment_.dataset)) {
+  if (record && with_picture_ && ranks_.is_first() && !experiment_.by_nodes &&
+      is_board(*experiment_.dataset)) {
     write_board(experiment_, *record);
   }
   return record;

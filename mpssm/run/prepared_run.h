@@ -32,9 +32,9 @@ struct RunOptions {
 class PreparedRun {
  public:
   /// Throws base::Error. With ranks, called by all of them; the folder is rank 0's. They share the
-  /// channels of one graph; of many graphs or windows a new run has a piece of each batch
-  /// (train.pieces) for every rank, and one that goes on keeps its pieces, so that any number of
-  /// ranks ends with the same bits.
+  /// channels of one graph, or its nodes where it is in parts (run/partition.h); of many graphs or
+  /// windows a new run has a piece of each batch (train.pieces) for every rank, and one that goes
+  /// on keeps its pieces, so that any number of ranks ends with the same bits.
   PreparedRun(const train::Config& config, const RunOptions& options);
 
   const Experiment& experiment() const { return experiment_; }
@@ -46,6 +46,7 @@ class PreparedRun {
 
  private:
   std::optional<DataPins> pins_to_go_on(bool resume) const;
+  Experiment make_experiment(const train::Config& config, const RunOptions& options);
   void share_batches();
   void share_channels();
 

@@ -18,12 +18,30 @@ namespace mpssm::run {
 namespace fs = std::filesystem;
 namespace {
 
-/// The model shared by its channels where there is but one sample to share.
-std::shared_ptr<nn::ChannelRanks> by_channels(const Experiment& experiment,
-                                              ranks::Communicator* ranks) {
+/// The model shared by its nodes, or by its channels where there is but one sample to share.
+std::shared_ptr<nn::SharedModule> shared(const Experiment& experiment, ranks::Communicator* ranks) {
+  if (experiment.by_nodes) return experiment.by_nodes;
   if (ranks == nullptr || ranks->size() == 1 || experiment.problem->num_train() > 1) return nullptr;
   return std::make_shared<nn::ChannelRanks>(
       std::dynamic_pointer_cast<nn::ModelImpl>(experiment.model.module), *ranks);
+}
+
+/// Metrics of the selected weights, and their predictions into a file; where the nodes are on
+/// several ranks all of them look, and one that is given no file writes none.
+std::map<std::string, task::Metrics> last_look(const Experiment& experiment, const fs::path& path) {
+  std::map<std::string, task::Metrics> metrics;
+  metrics["val"] = evaluate(experiment, data::Part::kVal);
+  metrics["test"] = evaluate(experiment, data::Part::kTest);
+  const torch::NoGradGuard no_grad;
+  const auto write = [&](const io::Sink& sink) {
+    experiment.problem->write_predictions(experiment.network(), sink);
+  };
+  if (path.empty()) {
+    write([](std::string_view) {});
+  } else {
+    io::write_file(path, write);
+  }
+  return metrics;
 }
 
 }  // namespace
@@ -37,8 +55,12 @@ std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experim
   const std::string pins_text = to_json(experiment.pins);
   if (is_first && !resume) {
     io::write_file(pins_path(folder), pins_text + "\n");
-    const data::DataCard card = data::make_card(*experiment.dataset, experiment.config.data.split);
-    io::write_file(folder / "card.json", report::to_json(card, 1) + "\n");
+    const std::string card =
+        experiment.by_nodes
+            ? experiment.card
+            : report::to_json(data::make_card(*experiment.dataset, experiment.config.data.split),
+                              1);
+    io::write_file(folder / "card.json", card + "\n");
     io::write_file(folder / "config.toml", config_text);
   } else if (is_first && train::to_toml(read_run_config(folder)) != config_text) {
     // It is to last longer. The record of its former end goes last: until then that is what it is.
@@ -60,10 +82,11 @@ std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experim
                    {"data", pins_text}},
       .resume = resume,
       .ranks = ranks,
-      .by_channels = by_channels(experiment, ranks)};
+      .shared = shared(experiment, ranks)};
   const train::TrainOutcome outcome = train::train(job, hooks);
   if (!outcome.finished) return std::nullopt;
   if (!is_first) {
+    if (experiment.by_nodes) (void)last_look(experiment, {});
     return report::run_record_from_json(ranks::from_first(*ranks, ""), "the record of rank 0");
   }
 
@@ -79,20 +102,15 @@ std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experim
   record.num_parameters = experiment.model.num_parameters;
   record.steps = outcome.steps;
   record.best_step = outcome.best_step;
-  record.metrics["val"] = evaluate(experiment, data::Part::kVal);
-  record.metrics["test"] = evaluate(experiment, data::Part::kTest);
+  record.metrics = last_look(experiment, folder / "predictions.csv");
   for (const task::Reference& reference : experiment.problem->references()) {
     record.references.push_back({reference.name, reference.test});
   }
-  {
-    const torch::NoGradGuard no_grad;
-    io::write_file(folder / "predictions.csv", [&](const io::Sink& sink) {
-      experiment.problem->write_predictions(*experiment.model.module, sink);
-    });
-  }
   record.seconds = outcome.seconds;
   record.peak_mib = base::peak_mib();
-  io::write_file(report_path(folder), report::to_html(page_of(experiment, record, folder)));
+  if (!experiment.by_nodes) {  // the page looks at the whole graph
+    io::write_file(report_path(folder), report::to_html(page_of(experiment, record, folder)));
+  }
   io::write_file(folder / "record.json", report::to_json(record, 2) + "\n");
   if (ranks != nullptr) ranks::from_first(*ranks, report::to_json(record));
   return record;

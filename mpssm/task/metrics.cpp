@@ -6,9 +6,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <fmt/core.h>
 #include <functional>
 #include <limits>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -95,6 +97,21 @@ bool has_both_classes(std::span<const std::uint8_t> positive) {
 }
 
 }  // namespace
+
+std::string to_text(const Metrics& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) text += fmt::format("{} {:a}\n", name, value);
+  return text;
+}
+
+Metrics metrics_from_text(const std::string& text) {
+  Metrics metrics;
+  std::istringstream lines(text);
+  std::string name;
+  std::string value;
+  while (lines >> name >> value) metrics[name] = std::strtod(value.c_str(), nullptr);
+  return metrics;
+}
 
 double accuracy(std::span<const std::int64_t> predicted, std::span<const std::int64_t> truth) {
   check_sizes("accuracy", "predicted", truth.size(), predicted.size());

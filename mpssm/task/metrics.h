@@ -15,6 +15,10 @@ namespace mpssm::task {
 /// By name; names as in metric_info.
 using Metrics = std::map<std::string, double>;
 
+/// "name 0x1.8p+1" in lines: every bit of a number, and NaN. Read back to the same.
+std::string to_text(const Metrics& metrics);
+Metrics metrics_from_text(const std::string& text);
+
 /// A forecast that needs no training, to compare with.
 struct Reference {
   std::string name;

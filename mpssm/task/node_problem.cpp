@@ -9,6 +9,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/io/csv.h"
+#include "mpssm/task/node_share.h"
 #include "mpssm/task/plain_references.h"
 #include "mpssm/task/problems.h"
 
@@ -34,14 +35,16 @@ std::vector<T> gather(std::span<const T> values, const std::vector<std::int64_t>
 
 class NodeProblem final : public Problem {
  public:
+  /// `share`: what this rank has of the nodes; null: all of them.
   NodeProblem(const data::Dataset& dataset, const ProblemOptions& options,
-              const Preprocessing* learned)
+              const Preprocessing* learned, const NodeShare* share)
       : name_(dataset.name),
         task_(dataset.task),
         is_new_(dataset.is_new),
         data_(std::get<data::NodeData>(dataset.content)),
         class_names_(learned != nullptr ? learned->class_names : data_.class_names),
-        gso_(graph::make_gso(data_.graph, {.kind = options.gso})),
+        share_(share),
+        gso_(share != nullptr ? share->gso : graph::make_gso(data_.graph, {.kind = options.gso})),
         x_(tensor_of(data_.features)) {
     if (learned != nullptr) {
       mean_ = learned->mean;
@@ -49,7 +52,7 @@ class NodeProblem final : public Problem {
     }
     const bool has_labels = std::any_of(data_.target.begin(), data_.target.end(),
                                         [](float y) { return !std::isnan(y); });
-    if (!has_labels) return;  // new data, to be predicted only
+    if (!has_labels && share == nullptr) return;  // new data, to be predicted only
     const auto num_splits = static_cast<std::int64_t>(data_.splits.size());
     if (options.split >= num_splits) {
       throw base::Error("data.split", fmt::format("{} has splits 0 to {}, got {}", dataset.name,
@@ -65,7 +68,9 @@ class NodeProblem final : public Problem {
       for (std::int64_t i = 0; i < num_nodes(); ++i) {
         if ((*split_)[i] == part && is_labelled(i)) rows.nodes.push_back(i);
       }
-      rows.weight = weights_of(rows.nodes, part == Part::kTrain && options.class_weights);
+      num_in_part_[static_cast<std::size_t>(part)] =
+          static_cast<std::int64_t>(sum_over(part, [](std::int64_t) { return 1.0; }));
+      rows.weight = weights_of(part, part == Part::kTrain && options.class_weights);
     }
     use_mae_ = options.loss == Loss::kMae;
     if (task_ == data::Task::kNodeRegression && learned == nullptr) fit_scale();
@@ -74,7 +79,7 @@ class NodeProblem final : public Problem {
   ProblemShape shape() const override {
     return {.in_channels = data_.features.columns,
             .out_channels = is_multiclass() ? num_classes() : 1,
-            .num_nodes = num_nodes()};
+            .num_nodes = share_ != nullptr ? share_->num_nodes : num_nodes()};
   }
 
   graph::Operators largest_gso(std::int64_t) const override { return gso_; }
@@ -95,15 +100,18 @@ class NodeProblem final : public Problem {
   Metrics evaluate(nn::GraphModule& model, Part part) const override {
     const std::vector<std::int64_t>& nodes = nodes_of(part);
     const torch::Tensor output = predict(model);
-    const std::vector<float> truth = gather<float>(data_.target, nodes);
-    const std::int64_t columns = output.size(1);
-    std::vector<float> rows;
+    NodeShare::Rows rows{.truth = gather<float>(data_.target, nodes), .columns = output.size(1)};
     for (const std::int64_t i : nodes) {
-      const float* row = output.data_ptr<float>() + i * columns;
-      rows.insert(rows.end(), row, row + columns);
+      const float* row = output.data_ptr<float>() + i * rows.columns;
+      rows.output.insert(rows.output.end(), row, row + rows.columns);
     }
-    Metrics metrics = task_ == data::Task::kNodeRegression ? value_metrics(rows, truth)
-                                                           : class_metrics(rows, columns, truth);
+    const auto find = [this](const NodeShare::Rows& all) {
+      return task_ == data::Task::kNodeRegression
+                 ? value_metrics(all.output, all.truth)
+                 : class_metrics(all.output, all.columns, all.truth);
+    };
+    if (share_ != nullptr) rows.number = gather<std::int64_t>(share_->number, nodes);
+    Metrics metrics = share_ != nullptr ? share_->evaluate(rows, find) : find(rows);
     metrics["loss"] = loss_of(output, part).item<double>();
     return metrics;
   }
@@ -121,16 +129,25 @@ class NodeProblem final : public Problem {
     const torch::Tensor probability = is_regression ? output : probabilities(output);
     const std::vector<std::int64_t> classes =
         is_regression ? std::vector<std::int64_t>() : predicted_classes(output);
-    for (std::int64_t i = 0; i < num_nodes(); ++i) {
-      text += data_.node_ids.empty() ? std::to_string(i) : io::csv_cell(data_.node_ids[i]);
-      if (split_ != nullptr) text += "," + known_of(i);
-      text += ",";
-      if (!is_regression) text += io::csv_cell(class_names_[classes[i]]);
+    const auto line_of = [&](std::int64_t i) {
+      const std::int64_t number = share_ != nullptr ? share_->number[i] : i;
+      std::string line =
+          data_.node_ids.empty() ? std::to_string(number) : io::csv_cell(data_.node_ids[i]);
+      if (split_ != nullptr) line += "," + known_of(i);
+      line += ",";
+      if (!is_regression) line += io::csv_cell(class_names_[classes[i]]);
       const float* row = probability.data_ptr<float>() + i * probability.size(1);
       for (std::int64_t c = 0; c < probability.size(1); ++c) {
-        text += is_regression ? fmt::format("{:.7g}", row[c]) : fmt::format(",{:.6f}", row[c]);
+        line += is_regression ? fmt::format("{:.7g}", row[c]) : fmt::format(",{:.6f}", row[c]);
       }
-      text += "\n";
+      return line + "\n";
+    };
+    if (share_ != nullptr) {
+      sink(text);
+      return share_->write_lines(line_of, sink);
+    }
+    for (std::int64_t i = 0; i < num_nodes(); ++i) {
+      text += line_of(i);
       if (text.size() > (1U << 20)) {
         sink(text);
         text.clear();
@@ -145,7 +162,8 @@ class NodeProblem final : public Problem {
   }
 
   std::vector<Reference> references() const override {
-    return split_ == nullptr ? std::vector<Reference>() : node_references(data_, *split_, x_);
+    if (split_ == nullptr || share_ != nullptr) return {};  // those look at all nodes at once
+    return node_references(data_, *split_, x_);
   }
 
   Preprocessing preprocessing() const override {
@@ -153,14 +171,14 @@ class NodeProblem final : public Problem {
   }
 
  private:
-  std::int64_t num_nodes() const { return data_.graph.num_nodes(); }
+  std::int64_t num_nodes() const { return x_.size(0); }
   std::int64_t num_classes() const { return static_cast<std::int64_t>(class_names_.size()); }
   bool is_multiclass() const { return task_ == data::Task::kNodeClasses; }
   bool is_labelled(std::int64_t i) const { return !std::isnan(data_.target[i]); }
 
   const std::vector<std::int64_t>& nodes_of(Part part) const {
     const std::vector<std::int64_t>& nodes = rows_[static_cast<std::size_t>(part)].nodes;
-    if (!nodes.empty()) return nodes;
+    if (num_in_part_[static_cast<std::size_t>(part)] > 0) return nodes;
     throw base::Error(name_,
                       fmt::format("expected labelled nodes{}, got none",
                                   is_new_ ? "" : fmt::format(" in {}", data::to_string(part))));
@@ -168,13 +186,11 @@ class NodeProblem final : public Problem {
 
   /// Networks start near 0 and 1; labels may lie anywhere.
   void fit_scale() {
-    const std::vector<std::int64_t>& nodes = rows_[0].nodes;
-    double sum = 0.0;
-    double squares = 0.0;
-    for (const std::int64_t i : nodes) sum += data_.target[i];
-    mean_ = sum / static_cast<double>(nodes.size());
-    for (const std::int64_t i : nodes) squares += std::pow(data_.target[i] - mean_, 2);
-    const double deviation = std::sqrt(squares / static_cast<double>(nodes.size()));
+    const auto count = static_cast<double>(num_in_part_[0]);
+    mean_ = sum_over(Part::kTrain, [&](std::int64_t i) { return data_.target[i]; }) / count;
+    const double squares = sum_over(
+        Part::kTrain, [&](std::int64_t i) { return std::pow(data_.target[i] - mean_, 2); });
+    const double deviation = std::sqrt(squares / count);
     scale_ = deviation > 0.0 ? deviation : 1.0;
   }
 
@@ -190,6 +206,14 @@ class NodeProblem final : public Problem {
 
   /// [N, classes]
   torch::Tensor probabilities(const torch::Tensor& output) const {
+    if (share_ == nullptr) return probabilities_of_rows(output);
+    std::vector<torch::Tensor> rows;
+    for_parts([&](std::int64_t begin, std::int64_t end) {
+      rows.push_back(probabilities_of_rows(output.slice(0, begin, end)));
+    });
+    return torch::cat(rows);
+  }
+  torch::Tensor probabilities_of_rows(const torch::Tensor& output) const {
     if (is_multiclass()) return torch::softmax(output, 1).contiguous();
     const torch::Tensor one = torch::sigmoid(output);
     return torch::cat({1 - one, one}, 1).contiguous();
@@ -209,37 +233,73 @@ class NodeProblem final : public Problem {
     return text + fmt::format("{:.7g}", data_.target[i]);
   }
 
-  torch::Tensor weights_of(const std::vector<std::int64_t>& nodes, bool balance) const {
+  /// Over the labelled nodes of a part, on all ranks.
+  template <typename Value>
+  double sum_over(Part part, const Value& value) const {
+    if (share_ == nullptr) {
+      double sum = 0.0;
+      for (const std::int64_t i : rows_[static_cast<std::size_t>(part)].nodes) sum += value(i);
+      return sum;
+    }
+    return share_->total([&](std::int64_t i) {
+      return (*split_)[i] == part && is_labelled(i) ? static_cast<double>(value(i)) : 0.0;
+    });
+  }
+
+  torch::Tensor weights_of(Part part, bool balance) const {
     std::vector<double> of_class(std::max<std::size_t>(class_names_.size(), 1), 1.0);
-    if (balance && !class_names_.empty()) {
-      std::vector<double> count(class_names_.size(), 0.0);
-      for (const std::int64_t i : nodes) ++count[static_cast<std::size_t>(data_.target[i])];
-      for (std::size_t c = 0; c < count.size(); ++c) {
-        of_class[c] = 1.0 / std::max(count[c], 1.0);
-      }
+    for (std::size_t c = 0; balance && c < class_names_.size(); ++c) {
+      const double count = sum_over(part, [&](std::int64_t i) {
+        return static_cast<std::size_t>(data_.target[i]) == c ? 1.0 : 0.0;
+      });
+      of_class[c] = 1.0 / std::max(count, 1.0);
     }
     const auto weight_of = [&](std::int64_t i) {
       return of_class[class_names_.empty() ? 0 : static_cast<std::size_t>(data_.target[i])];
     };
-    double sum = 0.0;
-    for (const std::int64_t i : nodes) sum += weight_of(i);
+    const double sum = sum_over(part, weight_of);
     torch::Tensor weight = torch::zeros({num_nodes()});
-    for (const std::int64_t i : nodes) {
+    for (const std::int64_t i : rows_[static_cast<std::size_t>(part)].nodes) {
       weight.data_ptr<float>()[i] = static_cast<float>(weight_of(i) / sum);
     }
     return weight;
   }
 
+  /// Over all nodes. With ranks its value is that of all of them, its gradient that of own nodes.
   torch::Tensor loss_of(const torch::Tensor& output, Part part) const {
-    const torch::Tensor& weight = rows_[static_cast<std::size_t>(part)].weight;
+    if (share_ == nullptr) return loss_of_rows(output, part, 0, num_nodes());
+    std::vector<double> of_parts;
+    torch::Tensor own = torch::zeros({});
+    for_parts([&](std::int64_t begin, std::int64_t end) {
+      const torch::Tensor sum = loss_of_rows(output.slice(0, begin, end), part, begin, end);
+      of_parts.push_back(sum.item<double>());
+      own = own + sum;
+    });
+    const double total = share_->total(of_parts, 1)[0];
+    return own - own.detach() + total;
+  }
+
+  /// Own nodes of each part of the graph by themselves: torch takes the last few numbers of an
+  /// array one by one, which rounds otherwise, so where an array ends must not depend on the ranks.
+  template <typename Body>
+  void for_parts(const Body& body) const {
+    for (std::size_t p = 0; p + 1 < share_->bounds.size(); ++p) {
+      body(share_->bounds[p], share_->bounds[p + 1]);
+    }
+  }
+
+  torch::Tensor loss_of_rows(const torch::Tensor& output, Part part, std::int64_t begin,
+                             std::int64_t end) const {
+    const torch::Tensor weight = rows_[static_cast<std::size_t>(part)].weight.slice(0, begin, end);
+    const torch::Tensor target = target_.slice(0, begin, end);
     torch::Tensor each;
     if (is_multiclass()) {
-      each = at::cross_entropy_loss(output, target_.to(torch::kLong), {}, at::Reduction::None);
+      each = at::cross_entropy_loss(output, target.to(torch::kLong), {}, at::Reduction::None);
     } else if (task_ == data::Task::kNodeBinary) {
-      each = at::binary_cross_entropy_with_logits(output.squeeze(1), target_, {}, {},
+      each = at::binary_cross_entropy_with_logits(output.squeeze(1), target, {}, {},
                                                   at::Reduction::None);
     } else {
-      const torch::Tensor difference = (output.squeeze(1) - target_) / scale_;
+      const torch::Tensor difference = (output.squeeze(1) - target) / scale_;
       each = use_mae_ ? difference.abs() : difference.square();
     }
     return ordered_sum(each * weight);
@@ -250,11 +310,13 @@ class NodeProblem final : public Problem {
   bool is_new_;
   const data::NodeData& data_;
   std::vector<std::string> class_names_;
+  const NodeShare* share_;
   graph::Operators gso_;
   torch::Tensor x_;
   const std::vector<Part>* split_ = nullptr;
   torch::Tensor target_;
   std::array<Rows, 3> rows_;
+  std::array<std::int64_t, 3> num_in_part_ = {};  // on all ranks
   bool use_mae_ = false;
   double mean_ = 0.0;  // of the labels of a regression
   double scale_ = 1.0;
@@ -264,8 +326,8 @@ class NodeProblem final : public Problem {
 
 std::unique_ptr<Problem> make_node_problem(const data::Dataset& dataset,
                                            const ProblemOptions& options,
-                                           const Preprocessing* learned) {
-  return std::make_unique<NodeProblem>(dataset, options, learned);
+                                           const Preprocessing* learned, const NodeShare* share) {
+  return std::make_unique<NodeProblem>(dataset, options, learned, share);
 }
 
 }  // namespace mpssm::task

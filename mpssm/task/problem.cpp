@@ -55,13 +55,13 @@ void add_error_metrics(const Errors& errors, Metrics& metrics) {
 }
 
 std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const ProblemOptions& options,
-                                      const Preprocessing* learned) {
+                                      const Preprocessing* learned, const NodeShare* share) {
   if (options.on_validation && !std::holds_alternative<data::SeriesData>(dataset.content)) {
     throw base::Error("train.on_validation: for series only, " + dataset.name + " is none");
   }
   if (dataset.task == data::Task::kLinks) return make_link_problem(dataset, options);
   if (std::holds_alternative<data::NodeData>(dataset.content)) {
-    return make_node_problem(dataset, options, learned);
+    return make_node_problem(dataset, options, learned, share);
   }
   if (std::holds_alternative<data::GraphsData>(dataset.content)) {
     return make_graphs_problem(dataset, options, learned);

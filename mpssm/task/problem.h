@@ -95,11 +95,16 @@ class Problem {
   virtual Preprocessing preprocessing() const { return {}; }
 };
 
+struct NodeShare;  // node_share.h
+
 /// `learned`: from a trained model, when its data are read again or new ones in their place; labels
 /// may then be absent. The dataset must outlive the problem. Throws base::Error if settings and
-/// data do not fit (no such split).
+/// data do not fit (no such split). `share`: the dataset holds the nodes that this rank has of one
+/// graph, without its edges; loss, metrics and predictions are those of all ranks, which call each
+/// function of the problem at the same time.
 std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const ProblemOptions& options,
-                                      const Preprocessing* learned = nullptr);
+                                      const Preprocessing* learned = nullptr,
+                                      const NodeShare* share = nullptr);
 
 /// Forecast of the steps that follow the end of a series, from its last window; CSV.
 void write_forecast(const data::Dataset& dataset, const ProblemOptions& options,

@@ -13,7 +13,7 @@ namespace mpssm::task {
 
 std::unique_ptr<Problem> make_node_problem(const data::Dataset& dataset,
                                            const ProblemOptions& options,
-                                           const Preprocessing* learned);
+                                           const Preprocessing* learned, const NodeShare* share);
 std::unique_ptr<Problem> make_graphs_problem(const data::Dataset& dataset,
                                              const ProblemOptions& options,
                                              const Preprocessing* learned);

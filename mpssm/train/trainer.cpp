@@ -9,12 +9,11 @@
 #include <numbers>
 #include <numeric>
 #include <random>
-#include <sstream>
 
 #include <torch/types.h>
 
 #include "mpssm/base/error.h"
-#include "mpssm/nn/channel_ranks.h"
+#include "mpssm/nn/shared_module.h"
 #include "mpssm/ops/generator.h"
 #include "mpssm/ranks/collectives.h"
 #include "mpssm/task/metrics.h"
@@ -33,22 +32,6 @@ double seconds_since(Clock::time_point start) {
 }
 
 std::string shortest(double value) { return fmt::format("{:.9g}", value); }
-
-/// "name 0x1.8p+1" in lines: every bit of a number, and NaN.
-std::string to_text(const task::Metrics& metrics) {
-  std::string text;
-  for (const auto& [name, value] : metrics) text += fmt::format("{} {:a}\n", name, value);
-  return text;
-}
-
-task::Metrics metrics_from_text(const std::string& text) {
-  task::Metrics metrics;
-  std::istringstream lines(text);
-  std::string name;
-  std::string value;
-  while (lines >> name >> value) metrics[name] = std::strtod(value.c_str(), nullptr);
-  return metrics;
-}
 
 class Run {
  public:
@@ -150,12 +133,12 @@ class Run {
   }
 
   nn::GraphModule& network() const {
-    return job_.by_channels ? static_cast<nn::GraphModule&>(*job_.by_channels) : *job_.model;
+    return job_.shared ? static_cast<nn::GraphModule&>(*job_.shared) : *job_.model;
   }
 
   /// Leaves the gradient with the parameters and returns the loss.
   double gradient_of(std::span<const std::int64_t> samples) {
-    if (settings_.pieces > 1 && !job_.by_channels) {
+    if (settings_.pieces > 1 && !job_.shared) {
       return SharedBatch{job_.problem, *job_.model, adam_, generator_, ranks_, settings_.pieces}
           .gradient(samples);
     }
@@ -164,7 +147,7 @@ class Run {
     const auto value = loss.item<double>();
     if (!std::isfinite(value)) return value;
     loss.backward();
-    if (job_.by_channels) job_.by_channels->collect_gradients();
+    if (job_.shared) job_.shared->collect_gradients();
     return value;
   }
 
@@ -210,11 +193,11 @@ class Run {
   task::Metrics evaluate(data::Part part) const {
     const torch::NoGradGuard no_grad;
     job_.model->eval();
-    if (ranks_.size() == 1 || job_.by_channels) return job_.problem.evaluate(network(), part);
+    if (ranks_.size() == 1 || job_.shared) return job_.problem.evaluate(network(), part);
     // The numbers as rank 0 has them, to the bit.
     std::string text;
-    if (ranks_.is_first()) text = to_text(job_.problem.evaluate(*job_.model, part));
-    return metrics_from_text(ranks::from_first(ranks_, text));
+    if (ranks_.is_first()) text = task::to_text(job_.problem.evaluate(*job_.model, part));
+    return task::metrics_from_text(ranks::from_first(ranks_, text));
   }
 
   /// Keeps the weights if they are the best so far; lowers the learning rate on a plateau.

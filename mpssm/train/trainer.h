@@ -18,7 +18,7 @@ class Communicator;
 }
 
 namespace mpssm::nn {
-class ChannelRanks;
+class SharedModule;
 }
 
 namespace mpssm::train {
@@ -50,9 +50,9 @@ struct TrainJob {
   std::map<std::string, std::string> metadata;  ///< for model.safetensors
   bool resume = false;                          ///< from folder/state.safetensors, if it is there
   /// Those that train together, all with the same job; null: this process alone. They share the
-  /// channels of the model where it says so, else the pieces of each batch. Rank 0 writes.
+  /// model where it says how, else the pieces of each batch. Rank 0 writes.
   ranks::Communicator* ranks = nullptr;
-  std::shared_ptr<nn::ChannelRanks> by_channels = {};  ///< `model`, shared
+  std::shared_ptr<nn::SharedModule> shared = {};  ///< `model`, by its channels or its nodes
 };
 
 struct TrainOutcome {

@@ -51,7 +51,7 @@ void train_by(std::int64_t count, const std::filesystem::path& folder, const dat
                        .metadata = {},
                        .resume = resume,
                        .ranks = &all,
-                       .by_channels = by_channels(*problem, mine, all)};
+                       .shared = by_channels(*problem, mine, all)};
     std::int64_t made = 0;
     TrainHooks hooks;
     hooks.should_stop = [&] { return ++made == stop_after && all.rank() == all.size() - 1; };

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/engine/halo_recurrence.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "mpssm/engine/tasks.h"
+#include "mpssm/kernels/spmm.h"
+
+namespace mpssm::engine {
+namespace {
+
+/// Rows of a task: their numbers stay in the core's cache between the product and what follows.
+constexpr std::int64_t kHaloTaskRows = 512;
+
+/// body(begin, end) over own nodes, cut by the problem.
+template <typename T, typename Body>
+void for_own_rows(const HaloRows<T>& rows, std::int64_t width, const Executor& executor,
+                  const Body& body) {
+  const std::int64_t own = rows.own();
+  const std::int64_t work = (rows.a.row_ptr[own] + own) * width;
+  run_tasks(executor, (own + kHaloTaskRows - 1) / kHaloTaskRows, work, [&](std::int64_t task) {
+    body(task * kHaloTaskRows, std::min(own, (task + 1) * kHaloTaskRows));
+  });
+}
+
+template <typename T>
+kernels::SpmmArgs<T> product(const HaloRows<T>& rows, const T* x, std::int64_t width, T* y) {
+  return {.a = rows.a, .x = x, .x_stride = width, .y = y, .y_stride = width, .width = width};
+}
+
+}  // namespace
+
+template <typename T>
+void halo_spmm(const HaloRows<T>& rows, T* x, std::int64_t width, T* y, const Executor& executor) {
+  rows.fill(x, width);
+  const kernels::SpmmArgs<T> args = product(rows, x, width, y);
+  for_own_rows(rows, width, executor,
+               [&](std::int64_t begin, std::int64_t end) { kernels::spmm(args, begin, end); });
+}
+
+template <typename T>
+std::int64_t forward_scratch(const HaloRecurrence<T>& args) {
+  return 2 * (args.rows->own() + args.rows->halo) * args.channels;
+}
+template <typename T>
+std::int64_t backward_scratch(const HaloRecurrence<T>& args) {
+  return 2 * (args.transposed->own() + args.transposed->halo) * args.channels;
+}
+
+template <typename T>
+void forward(const HaloRecurrence<T>& args, const T* c, const T* sigma, T* x, T* scratch,
+             const Executor& executor) {
+  const HaloRows<T>& rows = *args.rows;
+  const std::int64_t width = args.channels;
+  T* from = scratch;
+  T* to = scratch + (rows.own() + rows.halo) * width;
+  std::copy_n(c, rows.own() * width, args.num_steps == 1 ? x : from);
+  for (std::int64_t hop = 1; hop < args.num_steps; ++hop) {
+    T* const y = hop + 1 == args.num_steps ? x : to;
+    rows.fill(from, width);
+    const kernels::SpmmArgs<T> ax = product(rows, from, width, y);
+    for_own_rows(rows, width, executor, [&](std::int64_t begin, std::int64_t end) {
+      kernels::spmm(ax, begin, end);
+      for (std::int64_t i = begin; i < end; ++i) {
+        T* const row = y + i * width;
+        const T* const add = c + i * width;
+        for (std::int64_t k = 0; k < width; k += 2) {
+          const T re = sigma[k] * row[k] - sigma[k + 1] * row[k + 1] + add[k];
+          row[k + 1] = sigma[k] * row[k + 1] + sigma[k + 1] * row[k] + add[k + 1];
+          row[k] = re;
+        }
+      }
+    });
+    std::swap(from, to);
+  }
+}
+
+// X = sum_i sigma^i A^i C. With P(0) = G, Q(i) = A' P(i - 1) and P(i) = conj(sigma) Q(i), the
+// gradient of C is the sum of all P, and that of sigma the sum of i Q(i) conj(C).
+template <typename T>
+void backward(const HaloRecurrence<T>& args, const T* c, const T* sigma, const T* grad, T* grad_c,
+              double* grad_sigma, T* scratch, const Executor& executor) {
+  const HaloRows<T>& rows = *args.transposed;
+  const std::int64_t width = args.channels;
+  const std::int64_t num_parts = std::ssize(args.parts) - 1;
+  T* p = scratch;
+  T* q = scratch + (rows.own() + rows.halo) * width;
+  std::copy_n(grad, rows.own() * width, p);
+  std::copy_n(grad, rows.own() * width, grad_c);
+  std::fill_n(grad_sigma, num_parts * width, 0.0);
+  // Sums of pieces of a part are added in order: the same bits for any number of threads.
+  struct Piece {
+    std::int64_t part, begin, end;
+  };
+  std::vector<Piece> pieces;
+  for (std::int64_t part = 0; part < num_parts; ++part) {
+    for (std::int64_t begin = args.parts[part]; begin < args.parts[part + 1];
+         begin += kHaloTaskRows) {
+      pieces.push_back({part, begin, std::min(begin + kHaloTaskRows, args.parts[part + 1])});
+    }
+  }
+  std::vector<double> sums(pieces.size() * static_cast<std::size_t>(width), 0.0);
+  const std::int64_t work = (rows.a.row_ptr[rows.own()] + rows.own()) * width;
+  for (std::int64_t hop = 1; hop < args.num_steps; ++hop) {
+    rows.fill(p, width);
+    const kernels::SpmmArgs<T> ap = product(rows, p, width, q);
+    run_tasks(executor, std::ssize(pieces), work, [&](std::int64_t task) {
+      const Piece& piece = pieces[task];
+      kernels::spmm(ap, piece.begin, piece.end);
+      double* const sum = sums.data() + task * width;
+      for (std::int64_t i = piece.begin; i < piece.end; ++i) {
+        T* const row = q + i * width;
+        T* const total = grad_c + i * width;
+        const T* const other = c + i * width;
+        for (std::int64_t k = 0; k < width; k += 2) {
+          const T re = row[k];
+          const T im = row[k + 1];
+          sum[k] += static_cast<double>(hop) * (re * other[k] + im * other[k + 1]);
+          sum[k + 1] += static_cast<double>(hop) * (im * other[k] - re * other[k + 1]);
+          row[k] = sigma[k] * re + sigma[k + 1] * im;
+          row[k + 1] = sigma[k] * im - sigma[k + 1] * re;
+          total[k] += row[k];
+          total[k + 1] += row[k + 1];
+        }
+      }
+    });
+    std::swap(p, q);
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    for (std::int64_t k = 0; k < width; ++k) {
+      grad_sigma[pieces[i].part * width + k] += sums[i * static_cast<std::size_t>(width) + k];
+    }
+  }
+}
+
+#define MPSSM_HALO_RECURRENCE(T)                                                                   \
+  template void halo_spmm<T>(const HaloRows<T>&, T*, std::int64_t, T*, const Executor&);           \
+  template std::int64_t forward_scratch<T>(const HaloRecurrence<T>&);                              \
+  template std::int64_t backward_scratch<T>(const HaloRecurrence<T>&);                             \
+  template void forward<T>(const HaloRecurrence<T>&, const T*, const T*, T*, T*, const Executor&); \
+  template void backward<T>(const HaloRecurrence<T>&, const T*, const T*, const T*, T*, double*,   \
+                            T*, const Executor&)
+MPSSM_HALO_RECURRENCE(float);
+MPSSM_HALO_RECURRENCE(double);
+#undef MPSSM_HALO_RECURRENCE
+
+}  // namespace mpssm::engine
