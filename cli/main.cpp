@@ -61,6 +61,7 @@ int run(int argc, char** argv) {
   mpssm::cli::add_predict(app, action);
   mpssm::cli::add_convert(app, action);
   mpssm::cli::add_tune(app, action);
+  mpssm::cli::add_plan(app, action);
   mpssm::cli::add_sensitivity(app, action);
   mpssm::cli::add_advise(app, action);
   mpssm::cli::add_reproduce(app, action);

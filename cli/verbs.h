@@ -26,6 +26,7 @@ void add_evaluate(CLI::App& app, Action& action);
 void add_predict(CLI::App& app, Action& action);
 void add_convert(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
 void add_sensitivity(CLI::App& app, Action& action);
 void add_advise(CLI::App& app, Action& action);
 void add_reproduce(CLI::App& app, Action& action);

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "mpssm/ranks/scale_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "mpssm/base/error.h"
+
+namespace mpssm::ranks {
+namespace {
+
+ScaleQuery some_query() {
+  ScaleQuery query;
+  query.nodes = 1e6;
+  query.edges = 5e6;
+  query.channels = 64;
+  query.hops = 4;
+  query.blocks = 2;
+  query.ranks = 4;
+  return query;
+}
+
+const WayCost& of(const std::vector<WayCost>& ways, Way way) {
+  return *std::find_if(ways.begin(), ways.end(), [&](const WayCost& c) { return c.way == way; });
+}
+
+TEST(ScalePlan, CountsWhatTheWaysSend) {
+  ScaleQuery query = some_query();
+  query.halo = 1000;
+  const auto ways = scale_plan(query, builtin_scale_costs());
+  const double gradient = num_weights(query) * 4 * 3 / 4;
+  // Tests of the ways themselves compare the bytes that they send with these.
+  EXPECT_NEAR(of(ways, Way::kNodes).bytes_sent, 2 * 2 * 4 * 1000 * 64 * 4 + 2 * gradient, 1.0);
+  EXPECT_NEAR(of(ways, Way::kChannels).bytes_sent,
+              4 * 2 * 1e6 * 64 * 4 * 3 / 16 + 1e6 / 4 * 4 * 3 + 5 * gradient, 1.0);
+  query.hops = 400;
+  const auto deeper = scale_plan(query, builtin_scale_costs());
+  EXPECT_EQ(of(deeper, Way::kChannels).bytes_sent, of(ways, Way::kChannels).bytes_sent);
+  EXPECT_GT(of(deeper, Way::kNodes).bytes_sent, 50 * of(ways, Way::kNodes).bytes_sent);
+}
+
+TEST(ScalePlan, ChoosesByWhatIsCutAndWhatFits) {
+  ScaleQuery query = some_query();
+  query.bits_per_second = 1e9;
+  const auto best = [&] { return winner(scale_plan(query, builtin_scale_costs()))->way; };
+  query.cut = 0.01;
+  EXPECT_EQ(best(), Way::kNodes);
+  query.cut = -1;  // by chance: nearly all nodes are read
+  query.hops = 64;
+  EXPECT_EQ(best(), Way::kChannels);
+  query.memory_gib = 1.2;  // the whole graph does not fit
+  const auto ways = scale_plan(query, builtin_scale_costs());
+  EXPECT_THAT(of(ways, Way::kChannels).why_not, ::testing::HasSubstr("GiB"));
+  query.memory_gib = 0;
+  query.dense = true;
+  EXPECT_EQ(of(scale_plan(query, builtin_scale_costs()), Way::kChannels).why_not,
+            "a dense W mixes the channels of all ranks");
+  query.graphs = 8;
+  EXPECT_EQ(best(), Way::kBatches);
+  query.memory_gib = 1e-3;
+  EXPECT_EQ(winner(scale_plan(query, builtin_scale_costs())), nullptr);
+}
+
+TEST(ScalePlan, OneRankSendsNothing) {
+  ScaleQuery query = some_query();
+  query.ranks = 1;
+  for (const WayCost& way : scale_plan(query, builtin_scale_costs())) {
+    EXPECT_EQ(way.bytes_sent, 0.0);
+    EXPECT_EQ(way.network_seconds, 0.0);
+  }
+}
+
+TEST(ScalePlan, PricesAreReadBackAndSpeedsUnderstood) {
+  const ScaleCosts costs = builtin_scale_costs();
+  EXPECT_EQ(to_text(scale_costs_from_text(to_text(costs), "here")), to_text(costs));
+  EXPECT_THROW(scale_costs_from_text("gather_rows=1\n", "here"), base::Error);
+  EXPECT_EQ(bits_from_text("25Gbit"), 25e9);
+  EXPECT_EQ(bits_from_text("100Mbit"), 1e8);
+  EXPECT_THROW(bits_from_text("fast"), base::Error);
+  EXPECT_THROW(bits_from_text("-1Gbit"), base::Error);
+}
+
+}  // namespace
+}  // namespace mpssm::ranks
