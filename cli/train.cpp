@@ -83,8 +83,10 @@ int train_many(const Options& options, const train::Config& config, const fs::pa
   };
   const auto records = run::train_all(
       config, list("--splits", options.splits), list("--seeds", options.seeds), folder,
-      options.ranks->is_first(), [&](const train::Config& one, const fs::path& run) {
-        return train_once(one, training_options(options, run));
+      *options.ranks, [&](const train::Config& one, const fs::path& run, auto* together) {
+        TrainingOptions how = training_options(options, run);
+        how.ranks = together;
+        return train_once(one, how);
       });
   if (!records) {
     say("all runs: the same command with --resume --out " + folder.string());
@@ -136,10 +138,9 @@ int run(Options options, ranks::Communicator& ranks) {
     train::check(config);
     return train_one(options, config, as_run);
   }
-  if (options.resume && options.out.empty()) {
-    throw base::Error("--resume: expected a run folder, as in: mpssm train RUN --resume; got '" +
-                      base::printable(options.config.dataset) + "'");
-  }
+  refuse_if(options.resume && options.out.empty(),
+            "--resume: expected a run folder, as in: mpssm train RUN --resume; got '" +
+                base::printable(options.config.dataset) + "'");
   const train::Config config = make_config(options.config);
   if (options.explain) return explain(options, config);
   const fs::path folder =

@@ -61,7 +61,7 @@ int run(const Options& options) {
   bool has_notes = false;
   const auto outcome = run::tune(
       base, tune,
-      [&](const train::Config& config, const std::filesystem::path& folder) {
+      [&](const train::Config& config, const std::filesystem::path& folder, auto*) {
         return train_once(config, {.folder = folder,
                                    .data_dir = options.config.data_dir,
                                    .memory_limit_mib = options.config.memory_limit_mib,

@@ -131,7 +131,7 @@ class Search {
     if (options_.halving) folder /= fmt::format("epochs-{}", trial.epochs);
     try {
       const auto records =
-          train_all(config, options_.splits, options_.seeds, folder, true, train_run_);
+          train_all(config, options_.splits, options_.seeds, folder, *ranks::alone(), train_run_);
       if (!records) return false;
       trial.run = records->front().run;
       outcome_.metric = records->front().metric;

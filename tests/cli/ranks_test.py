@@ -3,6 +3,7 @@
 """Trainings by several ranks, started by the program itself and by torchrun: the same bits as one process,
 for any number of ranks, resumed, interrupted, killed or hung."""
 
+import json
 import os
 import re
 import shutil
@@ -128,6 +129,16 @@ class Ranks(unittest.TestCase):
         result = self.train("seeds", "--ranks", 2, "--seeds", "0-1", epochs=1)
         self.assert_ended(result)
         self.assertTrue((self.folder / "seeds" / "summary.json").exists())
+
+    def test_as_many_seeds_as_ranks_are_shared_out(self):
+        """Each is trained by one rank alone, and ends like by one process."""
+        self.assert_ended(self.train("one", "--seeds", "0-2", epochs=2))
+        result = self.train("two", "--ranks", 2, "--seeds", "0-2", "--json", epochs=2)
+        self.assert_ended(result)
+        for seed in range(3):
+            self.assert_same(f"one/split-0-seed-{seed}", f"two/split-0-seed-{seed}")
+        one, two = (json.loads((self.folder / name / "summary.json").read_text()) for name in ("one", "two"))
+        self.assertEqual([run["metrics"] for run in one["runs"]], [run["metrics"] for run in two["runs"]])
 
     def interrupt(self, name, ranks, goes_on_from=None):
         """Ctrl-C after the first checkpoint; again if it came too late, as it may on a busy machine."""

@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 /// Stands for a training: writes config.toml and says that more dropout is better, on test worse.
 class FakeTraining {
  public:
-  std::optional<report::RunRecord> operator()(const train::Config& config, const fs::path& run) {
+  std::optional<report::RunRecord> operator()(const train::Config& config, const fs::path& run,
+                                              ranks::Communicator*) {
     ++count;
     epochs.push_back(config.train.epochs);
     if (config.model.hops == 3) throw base::Error("hops of 3 are not for this test");
