@@ -52,6 +52,7 @@ gso_order = _function("gso_order", _POINTER, _POINTER)
 gso_order_copy = _function("gso_order_copy", _POINTER, _I64, *[_POINTER] * 8)
 gso_basis = _function("gso_basis", _POINTER, _POINTER)
 spmm = _function("spmm", _TEXT, _I64, _I64, _I64, _POINTER, _POINTER)
+deal_channels = _function("deal_channels", _I64, _POINTER, _I64, _POINTER)
 recurrence_plan = _function("recurrence_plan", _TEXT, _TEXT, _TEXT, _POINTER)
 recurrence_forward = _function("recurrence_forward", _TEXT, _TEXT)
 recurrence_backward = _function("recurrence_backward", _TEXT, _TEXT)
@@ -89,9 +90,9 @@ gso_free.argtypes = (_POINTER,)
 gso_free.restype = None
 
 #: An operator as a call reads it: GsoArguments in python/native/gso.h.
-pack_gso = struct.Struct("26q").pack
+pack_gso = struct.Struct("27q").pack
 #: RecurrenceArguments in python/native/recurrence.cpp.
-pack_recurrence = struct.Struct("23q").pack
+pack_recurrence = struct.Struct("25q").pack
 #: NormLinearArguments and FeedForwardArguments in python/native/feed_forward.cpp.
 pack_norm_linear = struct.Struct("17q").pack
 pack_feed_forward = struct.Struct("11q2d20q").pack

@@ -48,8 +48,10 @@ def _no_second_derivative(ctx: Any, *grads: Any) -> Any:
 
 
 def _blank(inputs: Sequence[Any]) -> List[Any]:
-    """No gradient for any of these, in the structure they have."""
-    return [[None] * len(value) if isinstance(value, (list, tuple)) else None for value in inputs]
+    """No gradient for any of these, in the structure that torch has for them: lists of tensors stay
+    lists, and lists of nothing."""
+    return [[None] * len(value) if isinstance(value, (list, tuple))
+            and all(isinstance(one, Tensor) for one in value) else None for value in inputs]
 
 
 def define(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any],

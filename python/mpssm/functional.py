@@ -7,7 +7,7 @@ way (mpssm.portable) with the same numbers.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor
@@ -80,8 +80,44 @@ def spmm(gso: Gso, x: Tensor) -> Tensor:
     return _recurrence.spmm(*gso.arrays(x.dtype), x, False)
 
 
+#: One operator for all channels, or one for each group of them: operators, or pairs of an operator and
+#: its share of the channels.
+Operators = Union[Gso, Sequence[Union[Gso, Tuple[Gso, int]]]]
+
+
+def _groups_of(gso: Operators, u: Tensor) -> Tuple[List[Gso], List[int]]:
+    """The operators and their shares; none of one that is for all channels."""
+    if isinstance(gso, Gso):
+        return [gso], []
+    if not isinstance(gso, (list, tuple)) or not gso:
+        raise TypeError("recurrence: expected a mpssm.Gso, or a list of them, one for each group of "
+                        f"channels, got {type(gso).__name__}")
+    pairs = [one if isinstance(one, (list, tuple)) else (one, 1) for one in gso]
+    for one, share in pairs:
+        _check_gso("recurrence", one, u)
+        if one.num_nodes != pairs[0][0].num_nodes or one.num_graphs != pairs[0][0].num_graphs:
+            raise ValueError("recurrence: expected operators on the same nodes and graphs, got "
+                             f"{one.num_nodes} nodes in {one.num_graphs} graphs beside "
+                             f"{pairs[0][0].num_nodes} in {pairs[0][0].num_graphs}")
+        if share < 1:
+            raise ValueError(f"recurrence: expected shares of at least 1, got {share}")
+    operators, shares = [one for one, _ in pairs], [share for _, share in pairs]
+    return operators, shares if len(shares) > 1 else []
+
+
+def _check_dense_groups(w: Sequence[Tensor], shares: List[int]) -> None:
+    channels = sum(one.shape[-1] for one in w)
+    begins = _recurrence.deal_channels(shares, channels)
+    wanted = [(end - begin,) * 2 for begin, end in zip(begins, begins[1:])]
+    if [tuple(one.shape) for one in w] != wanted or any(one.is_complex() for one in w):
+        raise ValueError(f"recurrence: expected a dense W of each group of {channels} channels, "
+                         f"{', '.join(str(list(shape)) for shape in wanted)}, got "
+                         f"{', '.join(str(list(one.shape)) for one in w)}")
+
+
 def _check_recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor], steps: Optional[int],
-                      initial: Optional[Tensor], outputs: str, plan: str) -> int:
+                      initial: Optional[Tensor], outputs: str, plan: str,
+                      group_channels: int) -> int:
     """Throws unless the arguments fit; returns C, the channels of the state. In every call, so no
     words are made before they are needed."""
     _check_gso("recurrence", gso, u)
@@ -104,6 +140,8 @@ def _check_recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor], steps
             raise ValueError("recurrence: expected a complex w (diagonal) of shape [C/2], got "
                              f"{list(w_shape)}")
         channels, precision = 2 * w_shape[0], _REAL.get(w.dtype)
+    elif group_channels:
+        channels, precision = group_channels, w.dtype
     else:
         if len(w_shape) != 2 or w_shape[0] != w_shape[1]:
             raise ValueError("recurrence: expected a real w (dense) of shape [C, C], got "
@@ -140,17 +178,21 @@ def _check_like_u(name: str, tensor: Tensor, u: Tensor) -> None:
                          f"{tensor.device}")
 
 
-def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
+def recurrence(gso: Operators, u: Tensor, w: Union[Tensor, Sequence[Tensor]],
+               b: Optional[Tensor] = None, *,
                steps: Optional[int] = None, initial: Optional[Tensor] = None,
                outputs: str = "last", plan: str = "auto", precision: str = "float32",
-               all_channels: int = 0, values: Optional[Tensor] = None) -> Tensor:
+               all_channels: int = 0, values: Optional[Tensor] = None,
+               hops_per_step: int = 1) -> Tensor:
     """X(t+1) = A X(t) W + U(t+1) B, from X(0) = ``initial`` or 0.
 
     Args:
+        gso: A. A list of operators, or of pairs of an operator and its share: one for each group of
+            channels, which are dealt to the groups in order, whole pairs of them.
         u: a sequence [..., T, N, C_in]; with ``steps`` an input [..., N, C_in] that stays the same
             for so many steps (k + 1 steps reach k hops). Leading axes are copies over one graph.
         w: W. Dense: real [C, C]. Diagonal: complex [C/2], acting on the C channels taken in pairs
-            (re, im).
+            (re, im). Dense with groups: a list of one [C_g, C_g] for each.
         b: B, [C_in, C]. None: u is U B already.
         initial: X(0), [..., N, C].
         outputs: "last" gives X(T), [..., N, C]; "all" gives X(1), ..., X(T), [..., T, N, C].
@@ -164,11 +206,26 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
             they are all. Plan and bits are then those of the whole.
         values: entries of A, [nonzeros] in the order of ``gso.col``, in place of the operator's own; they
             may be learned. Their gradient is dL/dA_ij = sum_t <G(t+1)_i, (X(t) W)_j>, G(t) that of X(t).
+        hops_per_step: r applications of A and W between two inputs, X(t+1) = A^r X(t) W^r + U(t+1) B.
 
     Differentiable once in u, w, b, initial and values ("reference": any number of times).
     """
+    (gso, *rest), shares = _groups_of(gso, u)
+    group_channels = 0
+    if not isinstance(w, Tensor):
+        _check_dense_groups(w, shares or [1])
+        group_channels = sum(one.shape[-1] for one in w)
+        w = torch.cat([one.reshape(-1) for one in w])
+    elif shares and not w.is_complex():
+        raise ValueError("recurrence: expected a list of dense W with several operators, one for each "
+                         f"group of channels, got one of shape {list(w.shape)}")
     u, w, b, initial = _in_autocast(u, w, b, initial)  # type: ignore[assignment]
-    channels = _check_recurrence(gso, u, w, b, steps, initial, outputs, plan)
+    channels = _check_recurrence(gso, u, w, b, steps, initial, outputs, plan, group_channels)
+    if hops_per_step < 1:
+        raise ValueError(f"recurrence: expected at least one hop per step, got {hops_per_step}")
+    if shares and (values is not None or plan == "spectral"):
+        raise ValueError("recurrence: expected one operator for all channels with "
+                         f"{'values' if values is not None else 'plan spectral'}, got {len(shares)}")
     rounds = _number_of_precision("recurrence", precision, u)
     if rounds and plan == "reference":
         raise ValueError("recurrence: plan reference computes in the type of its tensors, got precision "
@@ -179,13 +236,17 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
             raise ValueError(f"recurrence: expected values of shape [nonzeros={gso.num_nonzeros}], got "
                              f"{list(values.shape)}")
     if plan == "reference" or not _has_kernel(u) or channels == 0:
-        return portable.recurrence(gso, u, w, b, steps=steps, initial=initial, outputs=outputs,
-                                   plan="reference" if _in_function_transform() else plan,
-                                   values=values)
+        how: Dict[str, Any] = {"steps": steps, "outputs": outputs, "hops_per_step": hops_per_step,
+                               "plan": "reference" if _in_function_transform() else plan}
+        if not shares:
+            w = w.view(channels, channels) if group_channels else w
+            return portable.recurrence(gso, u, w, b, initial=initial, values=values, **how)
+        return portable.recurrence_by_groups([gso, *rest], u, w, b, initial=initial,
+                                             begins=_recurrence.deal_channels(shares, channels), **how)
     if b is not None:
         u = _layers.linear(u, b, None, False, rounds, 0)
     diagonal = w.is_complex()
-    basis = gso.basis_arrays(u.dtype) if diagonal and values is None else ()
+    basis = gso.basis_arrays(u.dtype) if diagonal and values is None and not shares else ()
     if plan == "spectral" and diagonal and not basis:
         raise ValueError("recurrence: plan spectral needs the eigenbasis of the operator; make it once by "
                          "gso = gso.with_basis()")
@@ -196,14 +257,18 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
         wanted = (_recurrence.WANT_INPUT * u.requires_grad | _recurrence.WANT_W * w.requires_grad
                   | _recurrence.WANT_INITIAL * (initial is not None and initial.requires_grad)
                   | _recurrence.WANT_VALUES * (values is not None and values.requires_grad))
+    order: Tuple[Tensor, ...] = ()
     if values is None:
-        arrays, order = gso.arrays(u.dtype), gso.order_arrays(u.dtype)
+        arrays = gso.arrays(u.dtype)
+        if not shares:
+            order = gso.order_arrays(u.dtype)
     else:
-        arrays, order = gso.arrays_with(values.contiguous()), ()
+        arrays = gso.arrays_with(values.contiguous())
+    others = [tensor for one in rest for tensor in one.arrays(u.dtype)]
     return _recurrence.recurrence(*arrays, order, basis, u, w, initial,
                                   u.shape[-3] if steps is None else steps, steps is None, diagonal,
                                   outputs == "all", _recurrence.of_this_build(plan), wanted, rounds,
-                                  all_channels, values is not None)[0]
+                                  all_channels, values is not None, others, shares, hops_per_step)[0]
 
 
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, *, precision: str = "float32",

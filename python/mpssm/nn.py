@@ -16,10 +16,17 @@ from torch import Tensor, nn
 
 from mpssm import _entries, functional
 from mpssm._entries import Entries
-from mpssm.functional import ACTIVATIONS, PRECISIONS, Place, Seeds
+from mpssm.functional import ACTIVATIONS, PRECISIONS, Operators, Place, Seeds
 from mpssm.gso import Gso
 
 Graph = Union[Gso, Tensor]
+
+
+def _first_of(gso: Operators) -> Gso:
+    """One of the operators: they are all on the same nodes and graphs."""
+    if isinstance(gso, Gso):
+        return gso
+    return gso[0] if isinstance(gso[0], Gso) else gso[0][0]
 
 
 def _one_of(what: str, name: str, known: Tuple[str, ...]) -> str:
@@ -135,7 +142,8 @@ class MPSSMBlock(nn.Module):
     Static (``temporal=False``): u [..., N, in] -> [..., N, out] from the state after ``hops`` hops.
     Temporal: u [..., T, N, in] -> [..., T, N, out], or [..., N, out] with ``outputs="last"``.
     ``precision`` is that of the products and states, as in :func:`mpssm.recurrence`. ``entries`` of A may
-    be learned: :class:`Entries`.
+    be learned: :class:`Entries`. With a diagonal W there may be several operators, one for each group of
+    channels, as in :func:`mpssm.recurrence`.
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, state_channels: Optional[int] = None,
@@ -160,14 +168,17 @@ class MPSSMBlock(nn.Module):
         if _one_of("entries", entries, _entries.KINDS) != "fixed":
             self.entries = Entries(entries, channels, num_entries)
 
-    def recur(self, u: Tensor, gso: Gso, *, temporal: bool = False, outputs: str = "last") -> Tensor:
+    def recur(self, u: Tensor, gso: Operators, *, temporal: bool = False, outputs: str = "last") -> Tensor:
         """X alone: what the MLP reads."""
         return self._recurrence(u, self.w_in, gso, temporal, outputs)
 
-    def _recurrence(self, u: Tensor, w_in: Optional[Tensor], gso: Gso, temporal: bool,
+    def _recurrence(self, u: Tensor, w_in: Optional[Tensor], gso: Operators, temporal: bool,
                     outputs: str) -> Tensor:
         values = None
         if self.entries is not None:
+            if not isinstance(gso, Gso):
+                raise ValueError("MPSSMBlock: expected one operator for all channels where entries are "
+                                 f"learned, got {len(gso)}")
             if w_in is not None:
                 u, w_in = functional.norm_linear(u, None, None, w_in, precision=self.precision), None
             gso = self.entries.pattern(gso)
@@ -207,7 +218,7 @@ class MPSSMBlock(nn.Module):
             drop_out=dropout if self.training else 0.0, residual=residual,
             precision=self.precision, place=place, seeds=seeds)
 
-    def forward(self, u: Tensor, gso: Gso, *, temporal: bool = False, outputs: str = "last",
+    def forward(self, u: Tensor, gso: Operators, *, temporal: bool = False, outputs: str = "last",
                 norm: Optional[Norm] = None, dropout: float = 0.0,
                 residual: bool = False) -> Tensor:
         """``norm``, ``dropout`` and ``residual`` are what a deep model puts around a block: its norm
@@ -280,17 +291,18 @@ class MPSSM(nn.Module):
             nn.init.zeros_(self.skip.weight)
             nn.init.zeros_(self.skip.bias)
 
-    def forward(self, x: Tensor, graph: Graph, edge_weight: Optional[Tensor] = None,
-                batch: Optional[Tensor] = None) -> Tensor:
-        gso = graph if isinstance(graph, Gso) else _gso_of(graph, edge_weight, x.shape[-2], self.kind,
-                                                           batch, plan=self.plan)
+    def forward(self, x: Tensor, graph: Union[Tensor, Operators],
+                edge_weight: Optional[Tensor] = None, batch: Optional[Tensor] = None) -> Tensor:
+        gso: Operators = graph if not isinstance(graph, Tensor) else _gso_of(
+            graph, edge_weight, x.shape[-2], self.kind, batch, plan=self.plan)
+        first = _first_of(gso)
         if x.dim() < (3 if self.temporal else 2) or x.shape[-1] != self.in_channels:
             shape = "[..., T, N, " if self.temporal else "[..., N, "
             raise ValueError(f"MPSSM: expected x of shape {shape}in_channels={self.in_channels}], got "
                              f"{list(x.shape)}")
-        if self.num_embedded_nodes not in (0, gso.num_nodes):
+        if self.num_embedded_nodes not in (0, first.num_nodes):
             raise ValueError(f"MPSSM: has embeddings of {self.num_embedded_nodes} nodes, got a graph "
-                             f"of {gso.num_nodes}")
+                             f"of {first.num_nodes}")
         h = self.encoder(x)
         if self.num_embedded_nodes:
             h = h + self.node_embedding
@@ -300,7 +312,7 @@ class MPSSM(nn.Module):
             h = getattr(self, f"block_{i}")(
                 h, gso, temporal=self.temporal, outputs="all" if every_step else "last",
                 norm=getattr(self, f"norm_{i}"), dropout=self.dropout, residual=self.residual)
-        h = self.read_out(h, gso)
+        h = self.read_out(h, first)
         if self.skip_steps:
             if x.shape[-3] < self.skip_steps:
                 raise ValueError(f"MPSSM: expected at least skip_steps={self.skip_steps} steps, got "

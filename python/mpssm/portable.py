@@ -4,7 +4,7 @@ for, and as a reference. A dense W keeps O(log T) states by doubling, a diagonal
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -32,11 +32,16 @@ def _times_w(x: Tensor, w: Tensor) -> Tensor:
 
 
 def _stepwise(gso: Gso, inputs: List[Tensor], w: Tensor, initial: Optional[Tensor],
-              values: Optional[Tensor] = None) -> List[Tensor]:
+              values: Optional[Tensor] = None, hops_per_step: int = 1) -> List[Tensor]:
     states: List[Tensor] = []
     x = initial
     for c in inputs:
-        x = c if x is None else _times_w(spmm(gso, x, values=values), w) + c
+        if x is None:
+            x = c
+        else:
+            for _ in range(hops_per_step):
+                x = _times_w(spmm(gso, x, values=values), w)
+            x = x + c
         states.append(x)
     return states
 
@@ -93,19 +98,37 @@ class _Diagonal(torch.autograd.Function):
 def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
                steps: Optional[int] = None, initial: Optional[Tensor] = None,
                outputs: str = "last", plan: str = "auto",
-               values: Optional[Tensor] = None) -> Tensor:
+               values: Optional[Tensor] = None, hops_per_step: int = 1) -> Tensor:
     """As mpssm.recurrence, whose arguments are checked there. Entries that are learned keep all
     states."""
     c = u if b is None else u @ b
-    if steps is not None and outputs == "last" and plan != "reference" and values is None:
+    plain = values is None and hops_per_step == 1
+    if steps is not None and outputs == "last" and plan != "reference" and plain:
         if not w.is_complex():
             if plan in ("auto", "doubling"):
                 return _doubling(gso, c, w, steps, initial)
         elif initial is None:
             return _Diagonal.apply(c, torch.view_as_real(w.resolve_conj()), gso, steps)
     inputs = list(c.unbind(-3)) if steps is None else [c] * steps
-    states = _stepwise(gso, inputs, w, initial, values)
+    states = _stepwise(gso, inputs, w, initial, values, hops_per_step)
     return torch.stack(states, -3) if outputs == "all" else states[-1]
+
+
+def recurrence_by_groups(gsos: Sequence[Gso], u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
+                         begins: Sequence[int], initial: Optional[Tensor] = None,
+                         **how: Any) -> Tensor:
+    """With an operator for each group of channels, which begin at ``begins``; a dense w holds those of
+    the groups one behind the other, flat."""
+    c, at, results = u if b is None else u @ b, 0, []
+    for gso, begin, end in zip(gsos, begins, begins[1:]):
+        if w.is_complex():
+            own = w[begin // 2:end // 2]
+        else:
+            own = w[at:at + (end - begin) ** 2].view(end - begin, end - begin)
+            at += (end - begin) ** 2
+        results.append(recurrence(gso, c[..., begin:end], own, **how, initial=None if initial is None else
+                                  initial[..., begin:end]))
+    return torch.cat(results, -1)
 
 
 def edge_softmax(gso: Gso, target: Tensor, source: Tensor, slope: float) -> Tensor:

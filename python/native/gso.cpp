@@ -110,9 +110,24 @@ graph::Gso GsoArguments::borrow() const {
   return gso;
 }
 
+graph::Operators borrow_all(const GsoArguments* groups, std::int64_t count) {
+  if (count == 1) return groups->borrow();
+  std::vector<graph::OperatorGroup> all;
+  for (std::int64_t g = 0; g < count; ++g) all.push_back({groups[g].borrow(), groups[g].share});
+  return graph::Operators(std::move(all));
+}
+
 }  // namespace mpssm::native
 
 using namespace mpssm;
+
+/// begins [groups + 1]: where the channels of each group begin (graph::deal_channels).
+MPSSM_C_API std::int64_t mpssm_deal_channels(std::int64_t num_groups, const std::int64_t* shares,
+                                             std::int64_t channels, std::int64_t* begins) {
+  return native::guarded([&] {
+    std::ranges::copy(graph::deal_channels(std::span(shares, num_groups), channels), begins);
+  });
+}
 
 /// Edges src[e] -> dst[e], the other way too if undirected; weight, graph_ptr may be null. Free
 /// with mpssm_gso_free().

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 
 namespace mpssm::native {
 
@@ -42,9 +42,15 @@ struct GsoArguments {
   const void* vectors;
   const void* vectors_transposed;
 
+  // Of the channels of a recurrence, beside other groups (graph/operators.h).
+  std::int64_t share;
+
   bool has_basis() const { return num_basis_entries > 0; }
   /// The operator on this memory, valid as long as it is.
   graph::Gso borrow() const;
 };
+
+/// The operators of a recurrence, one behind the other.
+graph::Operators borrow_all(const GsoArguments* groups, std::int64_t count);
 
 }  // namespace mpssm::native

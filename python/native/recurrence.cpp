@@ -33,6 +33,8 @@ struct RecurrenceArguments {
   std::int64_t precision;
   std::int64_t all_channels;
   std::int64_t other_entries;  // those of A are not the graph's own, but given
+  std::int64_t num_groups;     // of channels with an operator each: so many come with a call
+  std::int64_t hops_per_step;
   const void* input;
   const void* w_state;
   const void* initial;
@@ -44,9 +46,9 @@ struct RecurrenceArguments {
   void* grad_initial;
   void* grad_entries;
 
-  engine::RecurrenceCall call(const graph::Gso& gso) const {
+  engine::RecurrenceCall call(const GsoArguments* groups) const {
     return {.plan = static_cast<Plan>(plan),
-            .shape = {.gso = gso,
+            .shape = {.gso = borrow_all(groups, num_groups),
                       .batch = batch,
                       .num_steps = num_steps,
                       .channels = channels,
@@ -54,6 +56,7 @@ struct RecurrenceArguments {
                       .diagonal = diagonal != 0,
                       .outputs = all_outputs != 0 ? engine::Outputs::kAll : engine::Outputs::kLast,
                       .precision = static_cast<engine::Precision>(precision),
+                      .hops_per_step = hops_per_step,
                       .all_channels = all_channels},
             .has_initial = has_initial != 0,
             .wanted = {.input = (wanted & 1) != 0,
@@ -144,8 +147,8 @@ void backward(const engine::RecurrenceCall& call, const RecurrenceArguments& arg
 }
 
 /// The planner's choice, or the one asked for if it can run this.
-Plan resolve(const char* plan_name, const graph::Gso& gso, const engine::RecurrenceCall& call,
-             std::int64_t element_size, bool has_basis, bool other_entries) {
+Plan resolve(const char* plan_name, const engine::RecurrenceCall& call, std::int64_t element_size,
+             bool has_basis, bool other_entries) {
   const engine::PlanQuery query{
       .batch = call.shape.batch,
       .num_steps = call.shape.num_steps,
@@ -158,13 +161,15 @@ Plan resolve(const char* plan_name, const graph::Gso& gso, const engine::Recurre
       .element_size = element_size,
       .has_basis = has_basis,
       .workers = HostThreads().workers(),
-      .precision = call.shape.precision};
+      .precision = call.shape.precision,
+      .hops_per_step = call.shape.hops_per_step};
   Plan plan = engine::plan_from_name(plan_name);
   if (plan == Plan::kAuto) {
     // A basis lives in tensors of the operator's owner: without one there is nothing to choose.
     const bool has_choice = !call.shape.diagonal || has_basis || other_entries;
-    plan = has_choice ? engine::choose_plan(gso, query) : Plan::kDiagonal;
-  } else if (const std::string reason = engine::why_not(plan, gso, query); !reason.empty()) {
+    plan = has_choice ? engine::choose_plan(call.shape.gso, query) : Plan::kDiagonal;
+  } else if (const std::string reason = engine::why_not(plan, call.shape.gso, query);
+             !reason.empty()) {
     throw std::invalid_argument("recurrence: plan " + std::string(plan_name) +
                                 " cannot run this: " + reason);
   }
@@ -209,10 +214,9 @@ MPSSM_C_API std::int64_t mpssm_recurrence_plan(const native::GsoArguments* gso,
                                                const native::RecurrenceArguments* arguments,
                                                const char* plan, std::int64_t* result) {
   return native::guarded([&] {
-    const graph::Gso a = gso->borrow();
-    engine::RecurrenceCall call = arguments->call(a);
+    engine::RecurrenceCall call = arguments->call(gso);
     const bool is_double = gso->is_double != 0;
-    call.plan = native::resolve(plan, a, call, is_double ? 8 : 4, gso->has_basis(),
+    call.plan = native::resolve(plan, call, is_double ? 8 : 4, gso->has_basis(),
                                 arguments->other_entries != 0);
     const engine::RecurrenceReads reads = engine::backward_reads(call);
     result[0] = static_cast<std::int64_t>(call.plan);
@@ -225,7 +229,7 @@ MPSSM_C_API std::int64_t mpssm_recurrence_plan(const native::GsoArguments* gso,
 MPSSM_C_API std::int64_t mpssm_recurrence_forward(const native::GsoArguments* gso,
                                                   const native::RecurrenceArguments* arguments) {
   return native::guarded([&] {
-    const engine::RecurrenceCall call = arguments->call(gso->borrow());
+    const engine::RecurrenceCall call = arguments->call(gso);
     if (gso->is_double != 0) {
       native::run_forward<double>(call, arguments->inputs<double>(),
                                   static_cast<double*>(arguments->output),
@@ -241,7 +245,7 @@ MPSSM_C_API std::int64_t mpssm_recurrence_forward(const native::GsoArguments* gs
 MPSSM_C_API std::int64_t mpssm_recurrence_backward(const native::GsoArguments* gso,
                                                    const native::RecurrenceArguments* arguments) {
   return native::guarded([&] {
-    const engine::RecurrenceCall call = arguments->call(gso->borrow());
+    const engine::RecurrenceCall call = arguments->call(gso);
     if (gso->is_double != 0) {
       native::backward<double>(call, *arguments);
     } else {

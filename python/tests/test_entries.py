@@ -83,7 +83,7 @@ def test_opcheck_and_compile():
     u = numbers(2, 6, 4).requires_grad_()
     opcheck(torch.ops.mpssm_engine.recurrence.default,
             (*gso.arrays_with(values), [], [], u, w, None, 4, False, False, False, "auto", 11, 0, 0,
-             True))
+             True, [], [], 1))
     call = torch.compile(lambda values: mpssm.recurrence(gso, u, w, steps=4, values=values),
                          fullgraph=True, backend="aot_eager")
     for one, other in zip(*[[y, *torch.autograd.grad(y.square().sum(), (values, u))] for y in (

@@ -25,7 +25,7 @@ def recurrence(plan, diagonal, temporal, all_outputs, with_initial, dtype=DOUBLE
     initial = leaf(2, 6, 4, seed=9, dtype=dtype) if with_initial else None
     return (*gso.arrays(dtype), [], list(gso.basis_arrays(dtype)), u, w.requires_grad_(), initial, 5,
             temporal, diagonal, all_outputs, plan, 7 if with_initial else 3,
-            int(dtype == torch.float32), 0, False)
+            int(dtype == torch.float32), 0, False, [], [], 1)
 
 
 def recurrence_backward(plan, diagonal):
@@ -34,7 +34,7 @@ def recurrence_backward(plan, diagonal):
     _, saved = OPS.recurrence(*arrays, u, w, *arguments[11:])
     numbers_of = {"stepwise": 1, "doubling": 2, "diagonal": 3, "spectral": 4}
     return (*arrays, numbers(2, 6, 4), w, u, None, None, saved, numbers_of[plan], 5, False, diagonal,
-            False, False, 0, 0, False, 3)
+            False, False, 0, 0, False, [], [], 1, 3)
 
 
 def around(with_all, dtype):

@@ -94,7 +94,7 @@ def test_opcheck_compile_and_export():
     u = numbers(7, 4).requires_grad_()
     opcheck(torch.ops.mpssm_engine.recurrence.default,
             (*gso.arrays(DOUBLE), [], list(gso.basis_arrays(DOUBLE)), u, pairs, None, 5, False, True,
-             False, "spectral", 3, 0, 0, False))
+             False, "spectral", 3, 0, 0, False, [], [], 1))
 
     class Holder(torch.nn.Module):
         def forward(self, given, u, pairs):
