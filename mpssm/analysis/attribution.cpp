@@ -58,7 +58,9 @@ StateShares state_shares(const AttributionQuestion& question) {
   const bool is_static = model.options().mode == nn::Mode::kStatic;
   const torch::Tensor states =
       is_static ? ops::recurrence_static(question.gso, c, weights, model.options().hops + 1).output
-                : ops::recurrence_temporal(question.gso, c, weights).output;
+                : ops::recurrence_temporal(question.gso, c, weights,
+                                           {.hops_per_step = model.options().hops_per_step})
+                      .output;
   const torch::Tensor state = states[question.target];
   StateShares shares{.block = question.block, .size = state.norm().item<double>()};
   if (shares.size == 0.0) {

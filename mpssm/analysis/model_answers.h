@@ -12,12 +12,17 @@ namespace mpssm::analysis {
 
 /// The W of one block.
 struct BlockAnswer {
-  std::int64_t hops = 0;  ///< that the block makes
+  std::string gso = {};       ///< of a group: the kind of its operator
+  std::int64_t channels = 0;  ///< of a group
+  std::int64_t hops = 0;      ///< that the block makes
   double radius = 0.0;
   double norm_at_hops = 0.0;        ///< ||W^hops||
   double mean_hop = 0.0;            ///< see StateReach
   std::int64_t forgets_after = -1;  ///< hops, see StateReach; -1: never
   std::vector<double> norms = {};   ///< [taus] ||W^tau||
+  /// Of channels with operators of their own; empty: there is one for all. Channels of two groups
+  /// do not meet inside a block, so that its norms are the largest of theirs.
+  std::vector<BlockAnswer> groups = {};
 };
 
 /// What a block takes from how far, see block_hops() in multi_hop.h.
@@ -39,8 +44,10 @@ struct EndToEnd {
 struct ModelPairAnswer {
   EndToEnd end_to_end = {};
   // Inside one block, from state to state.
-  std::int64_t block = 1;                  ///< counted from 1
-  std::vector<double> value = {};          ///< [taus] S(tau); empty: there are no blocks
+  std::int64_t block = 1;          ///< counted from 1
+  std::vector<double> value = {};  ///< [taus] S(tau); empty: there are no blocks
+  /// [groups][taus] |(A_g^tau)_ij| ||W_g^tau||, of which S(tau) is the largest; empty: no groups.
+  std::vector<std::vector<double>> of_group = {};
   std::optional<double> limit = {};        ///< of |(A^tau)_ij|
   std::optional<double> lambda_star = {};  ///< if asked for
 };

@@ -14,6 +14,7 @@
 #include "mpssm/analysis/state_norms.h"
 #include "mpssm/analysis/walk.h"
 #include "mpssm/base/error.h"
+#include "mpssm/graph/operator_groups.h"
 #include "mpssm/nn/model.h"
 #include "mpssm/ops/runtime.h"
 
@@ -30,21 +31,71 @@ at::Tensor jacobian_of(const ModelQuestion& question, std::int64_t target) {
                          question.predicts_graphs ? 0 : target);
 }
 
+BlockAnswer answer_state(const at::Tensor& w, std::int64_t hops,
+                         std::span<const std::int64_t> taus) {
+  const StateReach reach = state_reach(w, hops);
+  return {.hops = hops,
+          .radius = reach.radius,
+          .norm_at_hops = power_norms(w, std::vector<std::int64_t>{hops})[0],
+          .mean_hop = reach.mean_hop,
+          .forgets_after = reach.forgets_after,
+          .norms = power_norms(w, taus)};
+}
+
+/// W of a block is made of those of its groups: the largest norm counts, and the slowest to forget.
+/// The mean hop is weighted by the channels.
+BlockAnswer all_groups(std::vector<BlockAnswer> groups) {
+  BlockAnswer all = groups.front();
+  all.gso.clear();
+  all.channels = 0;
+  double mean_hop = 0.0;
+  for (const BlockAnswer& group : groups) {
+    all.radius = std::max(all.radius, group.radius);
+    all.norm_at_hops = std::max(all.norm_at_hops, group.norm_at_hops);
+    const bool never = all.forgets_after < 0 || group.forgets_after < 0;
+    all.forgets_after = never ? -1 : std::max(all.forgets_after, group.forgets_after);
+    for (std::size_t t = 0; t < all.norms.size(); ++t) {
+      all.norms[t] = std::max(all.norms[t], group.norms[t]);
+    }
+    mean_hop += group.mean_hop * static_cast<double>(group.channels);
+    all.channels += group.channels;
+  }
+  all.mean_hop = mean_hop / static_cast<double>(all.channels);
+  all.channels = 0;
+  all.groups = std::move(groups);
+  return all;
+}
+
+/// |(A^tau)_ij| ||W^tau|| for each tau.
+std::vector<double> pair_values(const ModelQuestion& question, const graph::Gso& gso,
+                                std::span<const double> norms) {
+  std::vector<double> value =
+      pair_profile(gso, question.source, question.target, question.taus, ops::Threads());
+  for (std::size_t t = 0; t < value.size(); ++t) value[t] = std::abs(value[t]) * norms[t];
+  return value;
+}
+
 std::vector<BlockAnswer> answer_blocks(const ModelQuestion& question) {
   const nn::ModelImpl* model = recurrent(question.network);
   if (model == nullptr) return {};
   const bool is_static = model->options().mode == nn::Mode::kStatic;
-  const std::int64_t hops = is_static ? model->options().hops : question.num_steps - 1;
+  const std::int64_t hops =
+      is_static ? model->options().hops : (question.num_steps - 1) * model->options().hops_per_step;
   std::vector<BlockAnswer> answers;
   for (const nn::Block& block : model->blocks()) {
-    const at::Tensor w = block->w_state->forward().detach();
-    const StateReach reach = state_reach(w, hops);
-    answers.push_back({.hops = hops,
-                       .radius = reach.radius,
-                       .norm_at_hops = power_norms(w, std::vector<std::int64_t>{hops})[0],
-                       .mean_hop = reach.mean_hop,
-                       .forgets_after = reach.forgets_after,
-                       .norms = power_norms(w, question.taus)});
+    std::vector<BlockAnswer> groups;
+    for (const at::Tensor& w : block->w_state->of_groups()) {
+      groups.push_back(answer_state(w.detach(), hops, question.taus));
+    }
+    if (groups.size() == 1) {
+      answers.push_back(std::move(groups.front()));
+      continue;
+    }
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      groups[g].gso = to_string(question.gso.of_group(static_cast<std::int64_t>(g)).kind());
+      groups[g].channels = block->w_state->options().group_channels[g];
+    }
+    answers.push_back(all_groups(std::move(groups)));
   }
   return answers;
 }
@@ -64,6 +115,9 @@ std::vector<BlockHops> answer_multi_hop(const ModelQuestion& question) {
     throw base::Error("multi-hop view", "expected a network with one operator, got several");
   }
   const bool is_static = model->options().mode == nn::Mode::kStatic;
+  if (!is_static && model->options().hops_per_step > 1) {
+    throw base::Error("multi-hop view", "expected one hop per step, got several");
+  }
   const std::int64_t hops = is_static ? model->options().hops : question.num_steps - 1;
   const std::vector<std::int64_t> targets =
       question.targets.empty() ? some_nodes(question.gso.num_nodes()) : question.targets;
@@ -85,12 +139,19 @@ ModelPairAnswer answer_model_pair(const ModelQuestion& question,
                                         .inputs = jacobian.size(1)},
                          .block = question.block};
   if (blocks.empty()) return answer;
-  answer.value = pair_profile(question.gso.only(), question.source, question.target, question.taus,
-                              ops::Threads());
-  const std::vector<double>& norms = blocks[question.block - 1].norms;
-  for (std::size_t t = 0; t < answer.value.size(); ++t) {
-    answer.value[t] = std::abs(answer.value[t]) * norms[t];
+  const BlockAnswer& block = blocks[question.block - 1];
+  if (!block.groups.empty()) {
+    answer.value.assign(question.taus.size(), 0.0);
+    for (std::size_t g = 0; g < block.groups.size(); ++g) {
+      const graph::Gso& gso = question.gso.of_group(static_cast<std::int64_t>(g));
+      answer.of_group.push_back(pair_values(question, gso, block.groups[g].norms));
+      for (std::size_t t = 0; t < answer.value.size(); ++t) {
+        answer.value[t] = std::max(answer.value[t], answer.of_group.back()[t]);
+      }
+    }
+    return answer;
   }
+  answer.value = pair_values(question, question.gso.only(), block.norms);
   if (question.gso.only().kind() == graph::GsoKind::kSymNormalized &&
       why_no_deep_limit(question.graph).empty()) {
     const DeepLimit limit(question.graph);
@@ -103,9 +164,10 @@ ModelPairAnswer answer_model_pair(const ModelQuestion& question,
 Dependence answer_dependence(const ModelQuestion& question, std::span<const std::int64_t> targets,
                              const BlockProgress& progress) {
   Dependence answer{.run = question.run};
+  const graph::Gso reached = graph::united(question.gso);
   const auto count = static_cast<double>(targets.size());
   for (const std::int64_t target : targets) {
-    Influence influence = influence_of(jacobian_of(question, target), question.gso.only(), target);
+    Influence influence = influence_of(jacobian_of(question, target), reached, target);
     const double total = std::accumulate(influence.of_hop.begin(), influence.of_hop.end(), 0.0);
     answer.share_of_hop.resize(std::max(answer.share_of_hop.size(), influence.of_hop.size()));
     for (std::size_t hop = 0; total > 0.0 && hop < influence.of_hop.size(); ++hop) {

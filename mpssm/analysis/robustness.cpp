@@ -174,6 +174,10 @@ double search(const RobustnessQuestion& question, const torch::Tensor& x,
 
 Robustness answer(const RobustnessQuestion& question) {
   nn::ModelImpl& model = model_of(question.network, "robustness");
+  if (model.options().mode == nn::Mode::kTemporal && model.options().hops_per_step > 1) {
+    throw std::invalid_argument("robustness: expected one hop per step, got " +
+                                std::to_string(model.options().hops_per_step));
+  }
   const std::int64_t nodes = question.gso.num_nodes();
   for (const std::int64_t node : question.nodes) {
     if (node < 0 || node >= nodes) {

@@ -175,8 +175,12 @@ Csr make_matrix(const Graph& graph, const GsoOptions& options) {
       return normalize_symmetrically(as_given(graph));
     case GsoKind::kRandomWalk:
       return normalize_rows(with_loops(graph, options.self_loops));
+    case GsoKind::kRandomWalkReversed:
+      return normalize_rows(transpose(with_loops(graph, options.self_loops)));
     case GsoKind::kAdjacency:
       return as_given(graph);
+    case GsoKind::kTranspose:
+      return transpose(as_given(graph));
     case GsoKind::kLaplacian:
       return laplacian(graph);
     case GsoKind::kIdentity:

@@ -21,7 +21,9 @@ enum class GsoKind {
   kSymNormalized,         ///< D^-1/2 (M + loops) D^-1/2, the paper's operator
   kSymNormalizedNoLoops,  ///< D^-1/2 M D^-1/2
   kRandomWalk,            ///< D^-1 (M + loops): each row averages
+  kRandomWalkReversed,    ///< the same of M': each row averages over those it points to
   kAdjacency,             ///< M as given
+  kTranspose,             ///< M', messages against the direction of the edges
   kLaplacian,             ///< D - M
   kIdentity,              ///< I: the model is then an ordinary MIMO state-space model
   kCustom,                ///< values handed in by the caller
@@ -31,7 +33,9 @@ inline constexpr base::EnumRow<GsoKind> kGsoKinds[] = {
     {GsoKind::kSymNormalized, "sym_normalized"},
     {GsoKind::kSymNormalizedNoLoops, "sym_normalized_no_loops"},
     {GsoKind::kRandomWalk, "random_walk"},
+    {GsoKind::kRandomWalkReversed, "random_walk_reversed"},
     {GsoKind::kAdjacency, "adjacency"},
+    {GsoKind::kTranspose, "transpose"},
     {GsoKind::kLaplacian, "laplacian"},
     {GsoKind::kIdentity, "identity"},
 };

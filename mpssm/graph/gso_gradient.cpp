@@ -66,6 +66,11 @@ std::vector<double> weight_gradient(const Graph& graph, const Gso& gso,
   if (kind == GsoKind::kCustom) {
     throw std::invalid_argument("weight_gradient: a custom operator has no recipe");
   }
+  if (kind == GsoKind::kTranspose || kind == GsoKind::kRandomWalkReversed) {
+    throw std::invalid_argument(
+        fmt::format("weight_gradient: not for operator {}, whose rows are the graph's columns",
+                    to_string(kind)));
+  }
   std::vector<double> gradient(static_cast<std::size_t>(graph.num_entries()), 0.0);
   if (kind == GsoKind::kIdentity) return gradient;
   const std::vector<double> degree = degrees_of(graph, kind);

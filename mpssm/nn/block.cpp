@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/nn/block.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <torch/nn/init.h>
@@ -22,6 +23,16 @@ BlockImpl::BlockImpl(const BlockOptions& options) : options_(options) {
                     "Block: expected dropout in [0, 1), got ", options.dropout);
   if (options_.hidden_channels == 0) options_.hidden_channels = options_.state_channels;
   options_.state.channels = options_.state_channels;
+  TORCH_CHECK_VALUE(options.hops_per_step >= 1, "Block: expected hops_per_step >= 1, got ",
+                    options.hops_per_step);
+  if (options.group_shares.size() > 1) {
+    const std::vector<std::int64_t> begins =
+        graph::deal_channels(options.group_shares, options.state_channels);
+    options_.state.group_channels.clear();
+    for (std::size_t g = 0; g + 1 < begins.size(); ++g) {
+      options_.state.group_channels.push_back(begins[g + 1] - begins[g]);
+    }
+  }
 
   w_in = register_parameter("w_in", torch::empty({options_.in_channels, options_.state_channels}));
   const double bound = 1.0 / std::sqrt(static_cast<double>(options_.in_channels));
@@ -40,12 +51,16 @@ BlockImpl::BlockImpl(const BlockOptions& options) : options_(options) {
 
 torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Operators& gso, Mode mode,
                                     engine::Outputs outputs, const torch::Tensor& gso_values) {
+  const auto groups = std::max<std::int64_t>(std::ssize(options_.group_shares), 1);
+  TORCH_CHECK_VALUE(gso.num_groups() == groups, "Block: expected operators of ", groups,
+                    " groups of channels, got ", gso.num_groups());
   const ops::RecurrenceWeights weights{w_state->forward(), {}};
   const ops::RecurrenceOptions how{
       .plan = gso_values.defined() ? engine::Plan::kStepwise : options_.plan,
       .plan_costs = options_.plan_costs.get(),
       .outputs = outputs,
       .operator_calls = options_.operator_calls,
+      .hops_per_step = mode == Mode::kTemporal ? options_.hops_per_step : 1,
       .gso_values = gso_values,
       .precision = options_.precision};
   return mode == Mode::kStatic

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <torch/nn/module.h>
 #include <torch/nn/modules/linear.h>
@@ -28,7 +29,10 @@ struct BlockOptions {
   std::int64_t out_channels = 32;
   std::int64_t hidden_channels = 0;  ///< of the MLP; 0: as state_channels
   std::int64_t hops = 4;             ///< k, static mode only: k + 1 steps reach k hops
-  StateMatrixOptions state = {};     ///< its `channels` is taken from state_channels
+  std::int64_t hops_per_step = 1;    ///< temporal mode only, see ops::RecurrenceOptions
+  /// Shares of the groups of channels that have operators of their own. Empty: one for all.
+  std::vector<std::int64_t> group_shares = {};
+  StateMatrixOptions state = {};  ///< its channels and groups are taken from the above
   Activation activation = Activation::kGelu;
   /// Norm on X before the MLP. X is a sum of k + 1 terms and grows with k; the paper's strict block
   /// has none (kNone).

@@ -22,6 +22,7 @@ std::string why_not_by_channels(const ModelOptions& options, std::int64_t ranks)
   if (options.mode != Mode::kStatic) return "a series is shared by windows";
   if (options.readout != Readout::kNode) return "many graphs are shared by graphs";
   if (options.state.kind == StateKind::kDense) return "a dense W mixes the channels of all ranks";
+  if (options.group_shares.size() > 1) return "groups of channels have operators of their own";
   if (!can_recompute(options)) return "batch norm looks at all nodes at once";
   if (options.num_embedded_nodes > 0) return "nodes have embeddings";
   if (options.state_channels > 0) return "states have channels of their own";

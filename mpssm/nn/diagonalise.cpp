@@ -23,6 +23,8 @@ Diagonalised diagonalise(const Block& block, double tolerance) {
                     "diagonalise: expected a block with a dense W, got ",
                     std::string(to_string(from.state.kind)));
   const torch::NoGradGuard no_grad;
+  TORCH_CHECK_VALUE(block->options().group_shares.size() < 2,
+                    "diagonalise: expected one operator for all channels, got groups");
   const at::Tensor w = block->w_state->weight;
   const auto [values, vectors] = at::linalg_eig(w.to(at::kDouble));
   const double condition = at::linalg_cond(vectors).item<double>();

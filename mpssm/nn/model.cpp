@@ -24,6 +24,8 @@ BlockOptions block_options(const ModelOptions& options) {
     if (options.state_norm != NormKind::kNone) block.mix_channels = options.hidden_channels;
   }
   block.hops = options.hops;
+  block.hops_per_step = options.hops_per_step;
+  block.group_shares = options.group_shares;
   block.state = options.state;
   block.activation = options.activation;
   block.state_norm = options.state_norm;
@@ -50,8 +52,7 @@ struct RecurrenceMemory {
 RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Operators& gso,
                                    const engine::PlanQuery& query) {
   // To ask this plan itself would be to decompose the operator.
-  if (plan == engine::Plan::kSpectral)
-    return {.once = engine::plan_memory(plan, gso.only(), query)};
+  if (plan == engine::Plan::kSpectral) return {.once = engine::plan_memory(plan, gso, query)};
   const bool by_torch = plan == engine::Plan::kReference;  // whose loop keeps its states, too
   const engine::RecurrenceCall call{
       .plan = by_torch ? engine::Plan::kStepwise : plan,
@@ -62,7 +63,8 @@ RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Operators& gs
                 .temporal = query.temporal,
                 .diagonal = query.diagonal,
                 .outputs = query.outputs,
-                .precision = by_torch ? engine::Precision::kFloat32 : query.precision},
+                .precision = by_torch ? engine::Precision::kFloat32 : query.precision,
+                .hops_per_step = query.hops_per_step},
       .wanted = {.input = query.training, .w_state = query.training}};
   RecurrenceMemory memory;
   memory.kept = query.element_size * engine::saved_size<float>(call);
@@ -72,7 +74,9 @@ RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Operators& gs
   }
   // Of a large operator there is a copy in another order of its nodes, where that should pay.
   if (gso.num_nodes() >= graph::kLeastOrderedNodes) {
-    memory.once += graph::ordered_bytes(gso.only(), query.element_size);
+    for (std::int64_t g = 0; g < gso.num_groups(); ++g) {
+      memory.once += graph::ordered_bytes(gso.of_group(g), query.element_size);
+    }
   }
   return memory;
 }
@@ -271,9 +275,10 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Operators
                           .operator_calls = options.operator_calls,
                           .workers = ops::num_threads(),
                           .precision = options.precision,
+                          .hops_per_step = temporal ? options.hops_per_step : 1,
                           .costs = options.plan_costs.get()};
   const engine::Plan plan =
-      options.plan == engine::Plan::kAuto ? engine::choose_plan(gso.only(), query) : options.plan;
+      options.plan == engine::Plan::kAuto ? engine::choose_plan(gso, query) : options.plan;
   const std::int64_t features = batch * (temporal ? num_steps : 1) * gso.num_nodes() *
                                 (options.hidden_channels + state_channels) / 2 * query.element_size;
   // In units of `features`, from the peaks of whole processes rather than from counting tensors;

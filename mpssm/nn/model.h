@@ -30,7 +30,9 @@ struct ModelOptions {
   std::int64_t hidden_channels = 64;
   std::int64_t out_channels = 1;  ///< classes, targets, or steps ahead for a forecast
   std::int64_t num_blocks = 4;
-  std::int64_t hops = 4;  ///< k of each block, static mode
+  std::int64_t hops = 4;                        ///< k of each block, static mode
+  std::int64_t hops_per_step = 1;               ///< of each block, temporal mode
+  std::vector<std::int64_t> group_shares = {};  ///< see BlockOptions
   Mode mode = Mode::kStatic;
   StateMatrixOptions state = {};
   /// Channels of the states; 0: hidden_channels. Others go through a linear map, before the norm

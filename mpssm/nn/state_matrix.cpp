@@ -63,6 +63,12 @@ StateMatrixImpl::StateMatrixImpl(const StateMatrixOptions& options) : options_(o
   const std::int64_t half = options.channels / 2;
   switch (options.kind) {
     case StateKind::kDense:
+      for (std::size_t g = 0; g < options.group_channels.size(); ++g) {
+        const std::int64_t width = options.group_channels[g];
+        group_weights.push_back(
+            register_parameter("weight_" + std::to_string(g), torch::empty({width, width})));
+      }
+      if (!group_weights.empty()) break;
       weight = register_parameter("weight", torch::empty({options.channels, options.channels}));
       break;
     case StateKind::kDiagonal:
@@ -79,11 +85,15 @@ StateMatrixImpl::StateMatrixImpl(const StateMatrixOptions& options) : options_(o
 void StateMatrixImpl::reset_parameters() {
   const torch::NoGradGuard no_grad;
   if (options_.kind == StateKind::kDense) {
-    if (options_.dense_init == DenseInit::kOrthogonal) {
-      fill_orthogonal(weight, options_.dense_scale);
-    } else {
-      const double bound = 1.0 / std::sqrt(static_cast<double>(options_.channels));
-      torch::nn::init::uniform_(weight, -bound, bound);
+    std::vector<torch::Tensor> all = group_weights;
+    if (all.empty()) all.push_back(weight);
+    for (torch::Tensor& w : all) {
+      if (options_.dense_init == DenseInit::kOrthogonal) {
+        fill_orthogonal(w, options_.dense_scale);
+      } else {
+        const double bound = 1.0 / std::sqrt(static_cast<double>(w.size(0)));
+        torch::nn::init::uniform_(w, -bound, bound);
+      }
     }
     return;
   }
@@ -105,8 +115,12 @@ void StateMatrixImpl::reset_parameters() {
 
 torch::Tensor StateMatrixImpl::forward() const {
   switch (options_.kind) {
-    case StateKind::kDense:
-      return weight;
+    case StateKind::kDense: {
+      if (group_weights.empty()) return weight;
+      std::vector<torch::Tensor> flat;
+      for (const torch::Tensor& w : group_weights) flat.push_back(w.flatten());
+      return torch::cat(flat);
+    }
     case StateKind::kDiagonal:
       return torch::view_as_complex(ops::canonical(sigma));
     case StateKind::kStable:
@@ -117,6 +131,14 @@ torch::Tensor StateMatrixImpl::forward() const {
   }
   if (!ops::has_kernel({nu, theta})) return torch::polar((-nu.exp()).exp(), theta);
   return StableSigma::apply(ops::canonical(nu), ops::canonical(theta));
+}
+
+std::vector<torch::Tensor> StateMatrixImpl::of_groups() const {
+  if (options_.group_channels.empty()) return {forward()};
+  if (options_.kind == StateKind::kDense) return group_weights;
+  std::vector<std::int64_t> pairs;
+  for (const std::int64_t channels : options_.group_channels) pairs.push_back(channels / 2);
+  return forward().split_with_sizes(pairs);
 }
 
 }  // namespace mpssm::nn

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
@@ -23,6 +24,9 @@ struct StateMatrixOptions {
   double dense_scale = 1.0;
   double min_modulus = 0.7;  ///< |sigma| starts uniform in the disc ring [min, max]
   double max_modulus = 0.999;
+  /// Of operators per group of channels: how many each has. Empty: there are none. A dense W is
+  /// then one for each group; a diagonal one is what it is.
+  std::vector<std::int64_t> group_channels = {};
 };
 
 /// Holds the parameters of W and gives it in the form that ops::recurrence takes.
@@ -30,16 +34,22 @@ class StateMatrixImpl : public torch::nn::Module {
  public:
   explicit StateMatrixImpl(const StateMatrixOptions& options);
 
-  /// Dense: real [C, C]. Diagonal: complex [C/2]. Differentiable in the parameters.
+  /// Dense: real [C, C], of groups one after the other, flat. Diagonal: complex [C/2].
+  /// Differentiable in the parameters.
   torch::Tensor forward() const;
+
+  /// W of each group of channels, in the form that one operator takes; one if there are no groups.
+  std::vector<torch::Tensor> of_groups() const;
 
   void reset_parameters();
   const StateMatrixOptions& options() const { return options_; }
 
-  torch::Tensor weight;  ///< kDense: [C, C]
-  torch::Tensor sigma;   ///< kDiagonal: [C/2, 2], real and imaginary part
-  torch::Tensor nu;      ///< kStable: [C/2]
-  torch::Tensor theta;   ///< kStable: [C/2]
+  torch::Tensor weight;  ///< kDense: [C, C], unless there are groups
+  /// kDense, by groups: [C_g, C_g] each, "weight_0", "weight_1", ...
+  std::vector<torch::Tensor> group_weights;
+  torch::Tensor sigma;  ///< kDiagonal: [C/2, 2], real and imaginary part
+  torch::Tensor nu;     ///< kStable: [C/2]
+  torch::Tensor theta;  ///< kStable: [C/2]
 
  private:
   StateMatrixOptions options_;

@@ -49,11 +49,32 @@ std::int64_t check_arguments(const char* name, Mode mode, const graph::Operators
     TORCH_CHECK_VALUE(w.dim() == 1, name,
                       ": expected a complex w_state (diagonal) of shape [C/2], got ", w.sizes());
     channels = 2 * w.numel();
-  } else {
+  } else if (gso.is_single()) {
     TORCH_CHECK_VALUE(w.dim() == 2 && w.size(0) == w.size(1), name,
                       ": expected a real w_state (dense) of shape [C, C], got ", w.sizes());
     channels = w.size(0);
+  } else {
+    channels =
+        weights.w_in.defined() && weights.w_in.dim() == 2 ? weights.w_in.size(1) : u.size(-1);
+    const std::vector<std::int64_t> begins = gso.channel_begins(channels);
+    std::int64_t numbers = 0;
+    for (std::size_t g = 0; g + 1 < begins.size(); ++g) {
+      numbers += (begins[g + 1] - begins[g]) * (begins[g + 1] - begins[g]);
+    }
+    TORCH_CHECK_VALUE(w.dim() == 1 && w.numel() == numbers, name,
+                      ": expected a real w_state (dense, one for each of ", gso.num_groups(),
+                      " groups of channels) of shape [", numbers, "], got ", w.sizes());
   }
+  TORCH_CHECK_VALUE(options.hops_per_step >= 1 && (temporal || options.hops_per_step == 1), name,
+                    temporal ? ": expected hops_per_step >= 1, got "
+                             : ": expected hops_per_step 1 of a static call, got ",
+                    options.hops_per_step);
+  TORCH_CHECK_VALUE(gso.is_single() || !options.gso_values.defined(), name,
+                    ": expected one operator with gso_values, got ", gso.num_groups(),
+                    " groups of channels");
+  TORCH_CHECK_VALUE(gso.is_single() || options.all_channels == 0, name,
+                    ": expected one operator where channels are some of a whole, got ",
+                    gso.num_groups(), " groups of channels");
   TORCH_CHECK_TYPE(c10::toRealValueType(w.scalar_type()) == u.scalar_type(), name,
                    ": expected w_state of the precision of u (", u.scalar_type(), "), got ",
                    w.scalar_type());
@@ -266,6 +287,7 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Operators&
                 .diagonal = weights.w_state.is_complex(),
                 .outputs = options.outputs,
                 .precision = options.precision,
+                .hops_per_step = options.hops_per_step,
                 .all_channels = options.all_channels};
   call.has_initial = options.initial.defined();
   call.wanted = wanted_by(tensors);
@@ -281,11 +303,12 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Operators&
                         .operator_calls = options.operator_calls,
                         .workers = num_threads(),
                         .precision = options.precision,
+                        .hops_per_step = options.hops_per_step,
                         .costs = options.plan_costs};
   call.plan = options.plan;
   if (call.plan == Plan::kAuto) {
-    call.plan = choose_plan(gso.only(), query);
-  } else if (const std::string reason = why_not(call.plan, gso.only(), query); !reason.empty()) {
+    call.plan = choose_plan(gso, query);
+  } else if (const std::string reason = why_not(call.plan, gso, query); !reason.empty()) {
     TORCH_CHECK_VALUE(false, name, ": plan ", to_string(call.plan), " cannot run this: ", reason);
   }
   call.shape.gso = with_entries(gso, tensors.gso_values);

@@ -19,7 +19,8 @@ using engine::PlanQuery;
 
 /// W and B.
 struct RecurrenceWeights {
-  /// Dense W: real [C, C]. Diagonal W: complex sigma [C/2], acting on the C real channels taken in
+  /// Dense W: real [C, C], with operators per group of channels one [C_g, C_g] for each, flat and
+  /// one after the other. Diagonal W: complex sigma [C/2], acting on the C real channels taken in
   /// pairs (re, im). Its dtype decides which.
   at::Tensor w_state;
   /// B: real [C_in, C]. Undefined: u is already U B.
@@ -39,6 +40,8 @@ struct RecurrenceOptions {
   /// With a diagonal W: how many channels the whole has that these are some of (0: these are all);
   /// plan and bits are then those of the whole.
   std::int64_t all_channels = 0;
+  /// r of a sequence: X(t+1) = A^r X(t) W^r + U(t+1) B. Static calls have one hop per step.
+  std::int64_t hops_per_step = 1;
   /// Entries of A in the order of gso.col(), replacing its own; may require a gradient
   /// (plan stepwise only).
   at::Tensor gso_values = {};

@@ -23,6 +23,26 @@ RecurrenceResult finish(std::vector<at::Tensor> states, Outputs outputs) {
   return {at::stack(states, -3), last};
 }
 
+/// A x W, each group of channels by itself.
+at::Tensor hop_of_groups(const graph::Operators& gso, const at::Tensor& x, const at::Tensor& w,
+                         const at::Tensor& values) {
+  if (gso.is_single()) return reference_times_w(reference_spmm(gso.only(), x, values), w);
+  const std::vector<std::int64_t> begins = gso.channel_begins(x.size(-1));
+  std::vector<at::Tensor> parts;
+  std::int64_t w_begin = 0;
+  for (std::int64_t g = 0; g < gso.num_groups(); ++g) {
+    const std::int64_t width = begins[g + 1] - begins[g];
+    const std::int64_t numbers = w.is_complex() ? width / 2 : width * width;
+    const at::Tensor of_group = w.narrow(0, w_begin, numbers);
+    const at::Tensor moved =
+        reference_spmm(gso.of_group(g), x.narrow(-1, begins[g], width).contiguous());
+    parts.push_back(
+        reference_times_w(moved, w.is_complex() ? of_group : of_group.view({width, width})));
+    w_begin += numbers;
+  }
+  return at::cat(parts, -1);
+}
+
 template <typename InputAt>
 RecurrenceResult loop(const graph::Operators& gso, const RecurrenceWeights& weights,
                       const RecurrenceOptions& options, std::int64_t num_steps,
@@ -32,10 +52,10 @@ RecurrenceResult loop(const graph::Operators& gso, const RecurrenceWeights& weig
   for (std::int64_t t = 0; t < num_steps; ++t) {
     at::Tensor input = input_at(t);
     if (weights.w_in.defined()) input = at::matmul(input, weights.w_in);
-    x = x.defined() ? reference_times_w(reference_spmm(gso.only(), x, options.gso_values),
-                                        weights.w_state) +
-                          input
-                    : input;
+    for (std::int64_t hop = 0; x.defined() && hop < options.hops_per_step; ++hop) {
+      x = hop_of_groups(gso, x, weights.w_state, options.gso_values);
+    }
+    x = x.defined() ? x + input : input;
     if (options.outputs == Outputs::kAll || t + 1 == num_steps) states.push_back(x);
   }
   return finish(std::move(states), options.outputs);

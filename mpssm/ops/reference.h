@@ -17,7 +17,8 @@ at::Tensor reference_spmm(const graph::Gso& gso, const at::Tensor& x,
 /// X W for a dense [C, C] or a diagonal (complex [C/2]) W.
 at::Tensor reference_times_w(const at::Tensor& x, const at::Tensor& w_state);
 
-/// The loop X(t+1) = A X(t) W + U(t+1) B; `options.plan` is not looked at.
+/// The loop X(t+1) = A X(t) W + U(t+1) B, each group of channels with its own A and W;
+/// `options.plan` is not looked at.
 RecurrenceResult reference_recurrence_static(const graph::Operators& gso, const at::Tensor& u,
                                              const RecurrenceWeights& weights,
                                              std::int64_t num_steps,

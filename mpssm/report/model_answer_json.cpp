@@ -12,16 +12,27 @@ using analysis::ModelAnswer;
 using data::BareGraph;
 using nlohmann::ordered_json;
 
+/// Adds what is known of W.
+void add_state(ordered_json& json, const ModelAnswer& answer, const analysis::BlockAnswer& block) {
+  json["hops"] = block.hops;
+  json["radius"] = block.radius;
+  json["norm_at_hops"] = block.norm_at_hops;
+  json["mean_hop"] = block.mean_hop;
+  json["forgets_after"] = count_json(block.forgets_after);
+  json["norms"] = profile_json(answer.taus, block.norms);
+}
+
 ordered_json blocks_json(const ModelAnswer& answer) {
   ordered_json all = ordered_json::array();
   for (const analysis::BlockAnswer& block : answer.blocks) {
-    all.push_back({{"block", all.size() + 1},
-                   {"hops", block.hops},
-                   {"radius", block.radius},
-                   {"norm_at_hops", block.norm_at_hops},
-                   {"mean_hop", block.mean_hop},
-                   {"forgets_after", count_json(block.forgets_after)},
-                   {"norms", profile_json(answer.taus, block.norms)}});
+    ordered_json json = {{"block", all.size() + 1}};
+    add_state(json, answer, block);
+    for (const analysis::BlockAnswer& group : block.groups) {
+      ordered_json of_group = {{"operator", group.gso}, {"channels", group.channels}};
+      add_state(of_group, answer, group);
+      json["groups"].push_back(std::move(of_group));
+    }
+    all.push_back(std::move(json));
   }
   return all;
 }
@@ -90,6 +101,10 @@ std::string to_json(const BareGraph& graph, const ModelAnswer& answer) {
                           {"outputs", pair->end_to_end.outputs},
                           {"inputs", pair->end_to_end.inputs}};
     json["profile"] = profile_json(answer.taus, pair->value);
+    for (std::size_t g = 0; g < pair->of_group.size(); ++g) {
+      json["groups"].push_back({{"operator", answer.blocks[pair->block - 1].groups[g].gso},
+                                {"profile", profile_json(answer.taus, pair->of_group[g])}});
+    }
     json["limit"] = number_json(pair->limit);
     json["lambda_star"] = number_json(pair->lambda_star);
   }

@@ -19,11 +19,18 @@ std::string tell_blocks(const ModelAnswer& answer) {
   }
   Rows rows = {{"block", "radius of W", fmt::format("||W^{}||", answer.blocks[0].hops), "mean hop",
                 "1 % after"}};
+  std::size_t number = 0;
   for (const analysis::BlockAnswer& block : answer.blocks) {
-    rows.push_back({std::to_string(rows.size()), fmt::format("{:.6g}", block.radius),
-                    fmt::format("{:.4g}", block.norm_at_hops),
-                    fmt::format("{:.2f}", block.mean_hop),
-                    block.forgets_after < 0 ? "never" : counted(block.forgets_after, "hop")});
+    const auto add = [&](std::string name, const analysis::BlockAnswer& state) {
+      rows.push_back({std::move(name), fmt::format("{:.6g}", state.radius),
+                      fmt::format("{:.4g}", state.norm_at_hops),
+                      fmt::format("{:.2f}", state.mean_hop),
+                      state.forgets_after < 0 ? "never" : counted(state.forgets_after, "hop")});
+    };
+    add(std::to_string(++number), block);
+    for (const analysis::BlockAnswer& group : block.groups) {
+      add(fmt::format("  {} ({})", group.gso, counted(group.channels, "channel")), group);
+    }
   }
   std::string words = fmt::format("\n{}", table(rows));
   if (!answer.asked_for_taus) return words;
@@ -71,8 +78,12 @@ std::string tell_pair(const BareGraph& graph, const ModelAnswer& answer) {
       pair.end_to_end.spectral_norm);
   if (pair.value.empty()) return words;
   Rows rows = {{"tau", "S(tau)"}};
+  for (const analysis::BlockAnswer& group : answer.blocks[pair.block - 1].groups) {
+    rows[0].push_back(group.gso);
+  }
   for (const std::size_t t : rows_to_show(pair.value.size())) {
     rows.push_back({shown(answer.taus[t]), shown(pair.value[t])});
+    for (const auto& of_group : pair.of_group) rows.back().push_back(shown(of_group[t]));
   }
   return fmt::format(
       "{}\n"

@@ -85,6 +85,11 @@ analysis::Attribution attribution_of(const Experiment& experiment,
 void answer_of_run(const AdviceRequest& request, OpenRun& run, std::int64_t target,
                    analysis::Advice& advice) {
   const Experiment& experiment = run.experiment;
+  if (!run.input.gso.is_single()) {
+    throw base::Error(request.what,
+                      "--edges, --attribute and --epsilon take one operator for all channels; the "
+                      "run has groups (model.gso)");
+  }
   const std::vector<std::string>& classes = experiment.pins.learned.class_names;
   if (request.edges > 0) {
     advice.edges = analysis::answer(
@@ -156,7 +161,9 @@ AdviceResult advice_for_page(const Experiment& experiment, const std::string& no
   AdviceResult result{.graph = graph_in(*experiment.dataset)};
   const graph::Graph& graph = result.graph.graph;
   const auto* model = dynamic_cast<const nn::ModelImpl*>(experiment.model.module.get());
-  const graph::Gso gso = experiment.problem->sample(0).gso.only();
+  const graph::Operators operators = experiment.problem->sample(0).gso;
+  if (!operators.is_single()) return result;  // what follows is about one operator
+  const graph::Gso& gso = operators.only();
   if (model != nullptr && model->options().precision == engine::Precision::kFloat32) {
     // The states of one block are kept, which training need not have done, beside what blocks keep
     // that do not run again; a page should not take more memory than was announced.
@@ -250,11 +257,12 @@ Listening listening_of(const Experiment& experiment, std::int64_t count) {
   const std::vector<std::int64_t> targets =
       spread_over_test(dataset, experiment.config.data.split, input.gso.num_nodes(), count);
   const torch::AutoGradMode with_grad(true);
+  const graph::Gso reached = graph::united(input.gso);
   Listening listening{.predictions = std::ssize(targets)};
   for (const std::int64_t target : targets) {
     const analysis::Influence influence = analysis::influence_of(
-        analysis::output_jacobian(*experiment.model.module, input.x, input.gso, target),
-        input.gso.only(), target);
+        analysis::output_jacobian(*experiment.model.module, input.x, input.gso, target), reached,
+        target);
     const double total = std::accumulate(influence.of_hop.begin(), influence.of_hop.end(), 0.0);
     if (listening.share_of_hop.size() < influence.of_hop.size()) {
       listening.share_of_hop.resize(influence.of_hop.size(), 0.0);

@@ -53,7 +53,7 @@ void take_sample(OpenRun& run, std::int64_t index) {
     run.graph.graph = series->graph;
     run.graph.node_ids = series->node_ids;
   } else {
-    run.graph.graph = graph_behind(run.input.gso.only());
+    run.graph.graph = graph_behind(graph::united(run.input.gso));
     run.graph.name += fmt::format(" graph {}", index);
   }
   run.predicts_graphs = data::is_of_graphs(dataset.task);
@@ -89,8 +89,8 @@ analysis::PredictionChanges changed_predictions(const std::filesystem::path& pat
                       "predicts edges; what an edge does to them is asked by "
                       "mpssm predict --pairs");
   }
-  const graph::Gso after = graph::make_gso(analysis::edited(run.graph.graph, edit),
-                                           {.kind = run.experiment.config.model.gso});
+  const graph::Operators after = graph::make_operators(analysis::edited(run.graph.graph, edit),
+                                                       run.experiment.config.model.gso);
   const task::Preprocessing& learned = run.experiment.pins.learned;
   const std::vector<std::string>& classes = learned.class_names;
   // [N, outputs]: probabilities of the classes, or numbers on the scale of the labels.

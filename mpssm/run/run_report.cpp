@@ -233,10 +233,11 @@ std::vector<report::HopNorms> norms_of(const Experiment& experiment) {
   constexpr std::int64_t kMostHops = 128;
   std::vector<std::int64_t> taus;
   const auto* model = dynamic_cast<const nn::ModelImpl*>(experiment.model.module.get());
-  const std::int64_t hops = model == nullptr ? kLeastHops
-                            : model->options().mode == nn::Mode::kStatic
-                                ? model->options().hops
-                                : experiment.problem->shape().num_steps - 1;
+  const std::int64_t hops =
+      model == nullptr ? kLeastHops
+      : model->options().mode == nn::Mode::kStatic
+          ? model->options().hops
+          : (experiment.problem->shape().num_steps - 1) * model->options().hops_per_step;
   for (std::int64_t tau = 0; tau <= std::clamp(hops, kLeastHops, kMostHops); ++tau) {
     taus.push_back(tau);
   }
@@ -322,7 +323,9 @@ RunPage page_of(const Experiment& experiment, const report::RunRecord& record,
     page.about = about_board();
     page.picture = board_picture(experiment, record);
   }
-  page.explorer = explorer_of(experiment, std::move(colours));
+  // It computes with one operator.
+  const bool has_explorer = experiment.config.model.gso.is_single();
+  if (has_explorer) page.explorer = explorer_of(experiment, std::move(colours));
   add_listening(experiment, page);
   const std::string worst = page.classes && !page.classes->worst.empty()
                                 ? page.classes->worst.front().id
@@ -332,6 +335,7 @@ RunPage page_of(const Experiment& experiment, const report::RunRecord& record,
   AdviceResult found = advice_for_page(experiment, worst);
   page.graph = std::move(found.graph);
   page.advice = std::move(found.advice);
+  if (!has_explorer) return page;
   if (experiment.config.model.gso == graph::GsoKind::kSymNormalized) {
     report::describe_graph(page.graph.graph, found.lambda_star, *page.explorer);
   }

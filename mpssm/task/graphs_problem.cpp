@@ -21,7 +21,7 @@ namespace {
 using data::Part;
 using Samples = std::span<const std::int64_t>;
 
-graph::Operators operator_of(const data::GraphsData& data, graph::GsoKind kind) {
+graph::Operators operator_of(const data::GraphsData& data, const graph::GsoGroups& groups) {
   std::vector<graph::Graph> graphs;
   graphs.reserve(data.num_graphs());
   for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
@@ -36,7 +36,7 @@ graph::Operators operator_of(const data::GraphsData& data, graph::GsoKind kind) 
     }
     graphs.push_back(graph::Graph::from_edges(edges, graph::Direction::kDirected));
   }
-  return graph::make_gso(graph::make_batch(graphs), {.kind = kind});
+  return graph::make_operators(graph::make_batch(graphs), groups);
 }
 
 class GraphsProblem final : public Problem {

@@ -42,8 +42,8 @@ class LinkProblem final : public Problem {
         data_(std::get<data::NodeData>(dataset.content)),
         links_(data_.links.value()),
         directed_(!links_.whole.is_symmetric()),
-        gso_kind_(options.gso),
-        gso_(graph::make_gso(data_.graph, {.kind = options.gso})),
+        gso_kinds_(options.gso),
+        gso_(graph::make_operators(data_.graph, options.gso)),
         x_(marked_features(data_)) {
     if (options.split != 0) {
       throw base::Error("data.split", fmt::format("link prediction has one split, 0, got {}; "
@@ -156,7 +156,7 @@ class LinkProblem final : public Problem {
         out.insert(out.end(), links_.edges[p].begin(), links_.edges[p].end());
       }
       std::sort(out.begin(), out.end());
-      gso = graph::make_gso(data::without_edges(links_.whole, out), {.kind = gso_kind_});
+      gso = graph::make_operators(data::without_edges(links_.whole, out), gso_kinds_);
     }
     return *gso;
   }
@@ -188,7 +188,7 @@ class LinkProblem final : public Problem {
   const data::NodeData& data_;
   const data::Links& links_;
   bool directed_;
-  graph::GsoKind gso_kind_;
+  graph::GsoGroups gso_kinds_;
   graph::Operators gso_;  // of the training edges
   torch::Tensor x_;
   std::array<Fold, kFolds> folds_;

@@ -57,14 +57,14 @@ std::vector<ScoredPair> best_others(const LinkEnds& ends, const graph::Graph& gr
 
 }  // namespace
 
-void write_links(const data::Dataset& dataset, graph::GsoKind gso, nn::GraphModule& model,
+void write_links(const data::Dataset& dataset, const graph::GsoGroups& gso, nn::GraphModule& model,
                  const LinkQuestion& question, const io::Sink& sink) {
   const auto& data = std::get<data::NodeData>(dataset.content);
   const graph::Graph& whole = data.links.value().whole;
   const bool directed = !whole.is_symmetric();
   const torch::Tensor x = marked_features(data);
   const auto ends_on = [&](const graph::Graph& graph) {
-    return link_ends(model.forward(x, graph::make_gso(graph, {.kind = gso})), directed);
+    return link_ends(model.forward(x, graph::make_operators(graph, gso)), directed);
   };
   if (!question.pairs) {
     constexpr std::int64_t kMostNodes = 100'000;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "mpssm/data/dataset.h"
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operator_groups.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/graph_module.h"
 
@@ -20,7 +20,7 @@ struct LinkQuestion {
 
 /// CSV: the pairs with a score in (0, 1). Messages run over all edges of the graph but those that
 /// are asked about. Throws base::Error if there are too many nodes to try all pairs.
-void write_links(const data::Dataset& dataset, graph::GsoKind gso, nn::GraphModule& model,
+void write_links(const data::Dataset& dataset, const graph::GsoGroups& gso, nn::GraphModule& model,
                  const LinkQuestion& question, const io::Sink& sink);
 
 }  // namespace mpssm::task

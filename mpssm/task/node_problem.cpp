@@ -44,7 +44,8 @@ class NodeProblem final : public Problem {
         data_(std::get<data::NodeData>(dataset.content)),
         class_names_(learned != nullptr ? learned->class_names : data_.class_names),
         share_(share),
-        gso_(share != nullptr ? share->gso : graph::make_gso(data_.graph, {.kind = options.gso})),
+        gso_(share != nullptr ? graph::Operators(share->gso)
+                              : graph::make_operators(data_.graph, options.gso)),
         x_(tensor_of(data_.features)) {
     if (learned != nullptr) {
       mean_ = learned->mean;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "mpssm/data/dataset.h"
-#include "mpssm/graph/operators.h"
+#include "mpssm/graph/operator_groups.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/model.h"
@@ -22,7 +22,7 @@ namespace mpssm::task {
 
 /// Settings that a problem looks at.
 struct ProblemOptions {
-  graph::GsoKind gso = graph::GsoKind::kSymNormalized;
+  graph::GsoGroups gso = graph::GsoKind::kSymNormalized;
   std::int64_t split = 0;  ///< which of the dataset's splits
   std::int64_t batch = 32;
   std::int64_t channels = 64;  ///< of the network, for the size of batches in evaluation

@@ -37,7 +37,7 @@ class SeriesProblem final : public Problem {
   SeriesProblem(const data::Dataset& dataset, const ProblemOptions& options,
                 const Preprocessing* learned)
       : data_(std::get<data::SeriesData>(dataset.content)),
-        gso_(graph::make_gso(data_.graph, {.kind = options.gso})),
+        gso_(graph::make_operators(data_.graph, options.gso)),
         split_(dataset.is_new ? all_windows_in_test(data_) : data::window_split(data_)),
         train_end_(options.on_validation ? split_.test : split_.val),
         view_(data_, options.series, train_end_, learned),
@@ -255,7 +255,7 @@ void write_forecast(const data::Dataset& dataset, const ProblemOptions& options,
                       fmt::format("expected at least {} steps (data.lags of the model), got {}",
                                   data.lags, data.num_steps));
   }
-  const graph::Gso gso = graph::make_gso(data.graph, {.kind = options.gso});
+  const graph::Operators gso = graph::make_operators(data.graph, options.gso);
   const SeriesView view(data, options.series, 0, &learned);
   const torch::Tensor window =
       view.inputs(data, options.series).slice(0, data.num_steps - data.lags);

@@ -2,8 +2,10 @@
 #include "mpssm/train/built_model.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <memory>
 
+#include "mpssm/base/error.h"
 #include "mpssm/engine/plan_costs.h"
 #include "mpssm/nn/model.h"
 #include "mpssm/ops/generator.h"
@@ -22,6 +24,8 @@ nn::ModelOptions model_options(const ModelConfig& config, const task::ProblemSha
   options.hidden_channels = config.channels;
   options.num_blocks = config.blocks;
   options.hops = config.hops;
+  options.hops_per_step = config.hops_per_step;
+  options.group_shares = config.gso.shares();
   options.state.kind = config.state;
   options.state_channels = config.state_channels;
   options.state.min_modulus = config.min_modulus;
@@ -71,6 +75,12 @@ BuiltModel build_model(const task::Problem& problem, const Config& config) {
   const task::ProblemShape shape = problem.shape();
   const bool is_mpssm = config.model.kind == ModelKind::kMpssm;
   nn::ModelOptions options = model_options(config.model, shape);
+  if (options.hops_per_step > 1 && shape.mode != nn::Mode::kTemporal) {
+    throw base::Error("model.hops_per_step",
+                      fmt::format("expected 1 where data are no series (model.hops is for them), "
+                                  "got {}",
+                                  options.hops_per_step));
+  }
   options.precision = config.train.precision;
   BuiltModel built;
   built.generator =

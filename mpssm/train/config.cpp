@@ -58,6 +58,9 @@ bool take_name(std::string_view name, std::optional<T>& member) {
   return member || name == "auto";
 }
 
+std::string names_of(const graph::GsoGroups&) { return table_of(graph::GsoKind{}).names(); }
+std::string name_of(const graph::GsoGroups& value) { return to_string(value); }
+
 template <typename T>
 constexpr std::string_view type_name() {
   if constexpr (std::same_as<T, bool>) return "true or false";
@@ -113,7 +116,15 @@ void assign_setting(Config& config, const std::string& place, std::string_view k
         return;
       }
     }
-    if constexpr (kIsNamed<Member>) {
+    if constexpr (std::same_as<Member, graph::GsoGroups>) {
+      std::string text;
+      must_fit(text);
+      try {
+        member = graph::gso_groups_from_text(text);
+      } catch (const std::invalid_argument& error) {
+        throw Error(where, base::printable(error.what()));
+      }
+    } else if constexpr (kIsNamed<Member>) {
       std::string text;
       must_fit(text);
       if (take_name(text, member)) return;
@@ -143,7 +154,17 @@ bool take(const toml::node& node, double& member) {
   member = *node.value<double>();
   return std::isfinite(member);
 }
+/// A list of texts is one text, with commas.
 bool take(const toml::node& node, std::string& member) {
+  if (const toml::array* list = node.as_array(); list != nullptr && !list->empty()) {
+    member.clear();
+    for (const toml::node& item : *list) {
+      const auto value = item.value_exact<std::string>();
+      if (!value) return false;
+      member += (member.empty() ? "" : ",") + *value;
+    }
+    return true;
+  }
   const auto value = node.value_exact<std::string>();
   if (value) member = *value;
   return value.has_value();
@@ -278,6 +299,9 @@ template <typename T>
 requires kIsNamed<T> std::string toml_value(const T& value) {
   return fmt::format("\"{}\"", name_of(value));
 }
+std::string toml_value(const graph::GsoGroups& value) {
+  return fmt::format("\"{}\"", name_of(value));
+}
 std::string toml_value(const std::string& value) {
   std::ostringstream out;
   out << toml::value<std::string>(value);
@@ -352,6 +376,17 @@ void check(const Config& config) {
          std::to_string(model.heads));
   expect(model.hops >= 1 || !needs_hops(model.kind), "model.hops",
          fmt::format("1 or more with model.kind = {}", to_string(model.kind)), "0");
+  expect_range("model.hops_per_step", model.hops_per_step, 1, 1'000);
+  expect(model.hops_per_step == 1 || model.kind == ModelKind::kMpssm, "model.hops_per_step",
+         fmt::format("1 with model.kind = {}", to_string(model.kind)),
+         std::to_string(model.hops_per_step));
+  const auto groups = std::ssize(model.gso.groups);
+  expect(groups == 1 || model.kind == ModelKind::kMpssm, "model.gso",
+         fmt::format("one operator with model.kind = {}", to_string(model.kind)),
+         name_of(model.gso));
+  expect(groups == 1 || groups <= model.channels / 2, "model.gso",
+         fmt::format("at most one group for each pair of the {} channels", model.channels),
+         name_of(model.gso));
   expect_range("model.readout_layers", model.readout_layers, 1, 64);
   expect_range("train.epochs", config.train.epochs, 1, 1'000'000'000);
   expect_range("train.batch", config.train.batch, 1, 1'000'000'000);
@@ -423,7 +458,7 @@ std::vector<Setting> settings_of(const Config& config) {
       setting.value = value;
     } else if constexpr (std::same_as<Value, double>) {
       setting.value = io::number_text(value);
-    } else if constexpr (kIsNamed<Value>) {
+    } else if constexpr (kIsNamed<Value> || std::same_as<Value, graph::GsoGroups>) {
       setting.value = name_of(value);
       setting.help += (help.empty() ? "" : ": ") + names_of(value);
     } else {

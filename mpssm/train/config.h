@@ -19,7 +19,7 @@
 #include "mpssm/engine/plan.h"
 #include "mpssm/engine/pool.h"
 #include "mpssm/engine/precision.h"
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operator_groups.h"
 #include "mpssm/nn/kinds.h"
 #include "mpssm/task/loss.h"
 
@@ -99,6 +99,7 @@ struct ModelConfig {
   std::int64_t channels = 64;
   std::int64_t blocks = 4;
   std::int64_t hops = 4;
+  std::int64_t hops_per_step = 1;
   nn::StateKind state = nn::StateKind::kStable;
   std::int64_t state_channels = 0;
   double min_modulus = 0.7;
@@ -108,7 +109,7 @@ struct ModelConfig {
   nn::NormKind state_norm = nn::NormKind::kLayer;
   bool residual = true;
   double dropout = 0.2;
-  graph::GsoKind gso = graph::GsoKind::kSymNormalized;
+  graph::GsoGroups gso = graph::GsoKind::kSymNormalized;
   engine::Pooling pooling = engine::Pooling::kMean;
   std::int64_t readout_layers = 1;
   engine::Activation readout_activation = engine::Activation::kGelu;
@@ -197,6 +198,7 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("model.blocks", model.blocks, "blocks (compared networks: layers)");
   visit("model.hops", model.hops,
         "hops per block on a static graph (adgn: steps per layer; ggrnn: highest power of A)");
+  visit("model.hops_per_step", model.hops_per_step, "series: hops between two steps of time");
   visit("model.state", model.state, "W");
   visit("model.state_channels", model.state_channels,
         "of the states of a block (0: as model.channels; mpssm convert sets it)");
@@ -207,7 +209,8 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("model.state_norm", model.state_norm, "norm between recurrence and MLP");
   visit("model.residual", model.residual, "add each block's input to its output");
   visit("model.dropout", model.dropout, "share of numbers dropped in training");
-  visit("model.gso", model.gso, "graph shift operator");
+  visit("model.gso", model.gso,
+        "graph shift operator, or a:2,b,c: one per group of channels, with shares;");
   visit("model.pooling", model.pooling, "");
   visit("model.readout_layers", model.readout_layers, "linear layers of the readout");
   visit("model.readout_activation", model.readout_activation, "between them");

@@ -158,7 +158,7 @@ def _check_known(config: Dict[str, Any], folder: Path) -> None:
         if value is not None and not _is_off(name, value):
             raise ValueError(f"load: expected a run that Python can compute, got {name}={value} in "
                              f"{folder}; the program opens it")
-    if not isinstance(config["model"]["gso"], str):
+    if not isinstance(config["model"]["gso"], str) or "," in config["model"]["gso"]:
         raise ValueError("load: expected a run with one operator, got model.gso="
                          f"{config['model']['gso']} in {folder}; the program opens it")
 

@@ -281,7 +281,7 @@ class Terminal(Usage):
         self.assertEqual(self.complete("tra"), {"train"})
         self.assertLessEqual({"data", "train", "tune", "help"}, self.complete("''"))
         self.assertEqual(self.complete("train", "--expl"), {"--explain"})
-        self.assertEqual(self.complete("train", "--set", "model.hop"), {"model.hops="})
+        self.assertEqual(self.complete("train", "--set", "model.hops_"), {"model.hops_per_step="})
         self.assertEqual(self.complete("data", "inf"), {"info"})
         self.assertEqual(self.complete("data", "info", "--tar"), {"--target"})
         self.assertEqual(self.complete("train", "minesw"), {"minesweeper"})

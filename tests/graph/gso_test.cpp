@@ -303,8 +303,8 @@ TEST(Gso, KindsHaveNames) {
   EXPECT_THAT([] { gso_kind_from_name("gcn"); },
               ThrowsMessage<std::invalid_argument>(
                   StrEq("gso_kind_from_name: expected one of sym_normalized, "
-                        "sym_normalized_no_loops, random_walk, adjacency, laplacian, identity, "
-                        "got 'gcn'")));
+                        "sym_normalized_no_loops, random_walk, random_walk_reversed, adjacency, "
+                        "transpose, laplacian, identity, got 'gcn'")));
   EXPECT_EQ(to_string(GsoKind::kCustom), "custom");
 }
 

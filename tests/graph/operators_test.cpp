@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/graph/operators.h"
 
+#include <algorithm>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "mpssm/graph/generators.h"
+#include "mpssm/graph/operator_groups.h"
 
 namespace mpssm::graph {
 namespace {
@@ -74,6 +77,56 @@ TEST(Operators, OfSomeGraphsAreThoseOfEachGroup) {
   for (std::int64_t e = 0; e < alone.num_nonzeros(); ++e) {
     EXPECT_EQ(some.of_group(1).values<double>()[e], alone.values<double>()[e]);
   }
+}
+
+TEST(GsoGroups, AreReadAsTheyAreWritten) {
+  for (const char* text : {"sym_normalized", "random_walk:2,identity", "adjacency,transpose:3"}) {
+    EXPECT_EQ(to_string(gso_groups_from_text(text)), text);
+  }
+  EXPECT_EQ(gso_groups_from_text("random_walk"), GsoGroups(GsoKind::kRandomWalk));
+  EXPECT_EQ(to_string(gso_groups_from_text("adjacency:1, transpose")), "adjacency,transpose");
+  EXPECT_TRUE(gso_groups_from_text("identity:7").shares().empty());
+  EXPECT_THAT(gso_groups_from_text("identity:7,adjacency").shares(), ElementsAre(7, 1));
+  for (const char* text : {"", "gcn", "custom", "adjacency,", "adjacency:", "adjacency:0",
+                           "adjacency:-1", "adjacency:2x", "adjacency:2:3", "adjacency:99999999"}) {
+    EXPECT_THROW(gso_groups_from_text(text), std::invalid_argument) << text;
+  }
+}
+
+Graph one_way() {
+  EdgeList edges;
+  edges.num_nodes = 4;
+  edges.src = {0, 0, 1, 2};
+  edges.dst = {1, 2, 2, 3};
+  edges.weight = {1.0, 3.0, 2.0, 5.0};
+  return Graph::from_edges(edges, Direction::kDirected);
+}
+
+TEST(GsoGroups, ReversedKindsAreThoseOfTheReversedGraph) {
+  EdgeList edges;
+  edges.num_nodes = 4;
+  edges.src = {1, 2, 2, 3};
+  edges.dst = {0, 0, 1, 2};
+  edges.weight = {1.0, 3.0, 2.0, 5.0};
+  const Graph reversed = Graph::from_edges(edges, Direction::kDirected);
+  const std::pair<GsoKind, GsoKind> kinds[] = {
+      {GsoKind::kTranspose, GsoKind::kAdjacency},
+      {GsoKind::kRandomWalkReversed, GsoKind::kRandomWalk}};
+  for (const auto& [there, here] : kinds) {
+    const Gso got = make_gso(one_way(), {.kind = there});
+    const Gso expected = make_gso(reversed, {.kind = here});
+    EXPECT_TRUE(std::ranges::equal(got.row_ptr(), expected.row_ptr()));
+    EXPECT_TRUE(std::ranges::equal(got.col(), expected.col()));
+    EXPECT_TRUE(std::ranges::equal(got.values<double>(), expected.values<double>()));
+  }
+}
+
+TEST(GsoGroups, UnitedIsWhoHearsWhom) {
+  const Operators both = make_operators(one_way(), gso_groups_from_text("adjacency,transpose"));
+  const Gso all = united(both);
+  EXPECT_EQ(all.num_nonzeros(), 8);
+  EXPECT_TRUE(all.is_symmetric());
+  EXPECT_EQ(united(make_gso(one_way())).num_nonzeros(), 8);  // with loops, as it is
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ constexpr float kGone = std::numeric_limits<float>::quiet_NaN();
 
 class ZeroForecast : public nn::GraphModule {
  public:
-  torch::Tensor forward(const torch::Tensor& x, const graph::Gso& gso) override {
+  torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override {
     return torch::zeros({x.size(0), gso.num_nodes(), 3});
   }
 };

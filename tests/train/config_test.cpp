@@ -153,13 +153,39 @@ TEST(Config, RefusesValuesOutOfRange) {
         << setting;
   };
   check(Config{});
-  for (const char* setting :
-       {"model.dropout=1", "model.channels=0", "model.channels=33", "model.channels=99999999",
-        "model.kind=cnn", "model.gso=custom", "train.lr=0", "train.lr=-1", "train.epochs=0",
-        "train.schedule=linear", "train.optimiser=sgd", "train.plateau_factor=1",
-        "data.train_ratio=1", "model.max_modulus=1.5", "model.max_modulus=1",
-        "model.max_modulus=0.5", "model.min_modulus=0", "seed=-1", "model.plan=fast"}) {
+  for (const char* setting : {"model.dropout=1",     "model.channels=0",
+                              "model.channels=33",   "model.channels=99999999",
+                              "model.kind=cnn",      "model.gso=custom",
+                              "train.lr=0",          "train.lr=-1",
+                              "train.epochs=0",      "train.schedule=linear",
+                              "train.optimiser=sgd", "train.plateau_factor=1",
+                              "data.train_ratio=1",  "model.max_modulus=1.5",
+                              "model.max_modulus=1", "model.max_modulus=0.5",
+                              "model.min_modulus=0", "seed=-1",
+                              "model.plan=fast",     "model.hops_per_step=0",
+                              "model.gso=",          "model.gso=adjacency:0"}) {
     expect_refused(setting);
+  }
+}
+
+TEST(Config, OperatorsPerGroupAreANameOrAList) {
+  Config config;
+  apply_toml(config, "[model]\ngso = [\"random_walk:2\", \"transpose\"]\n", "my.toml");
+  EXPECT_EQ(to_string(config.model.gso), "random_walk:2,transpose");
+  check(config);
+  Config again;
+  apply_toml(again, to_toml(config), "again.toml");
+  EXPECT_EQ(again.model.gso, config.model.gso);
+  apply_setting(again, "model.gso=identity");
+  EXPECT_EQ(again.model.gso, graph::GsoKind::kIdentity);
+  EXPECT_THAT([&] { apply_toml(config, "model.gso = [1, 2]", "my.toml"); },
+              ThrowsMessage<Error>(HasSubstr("model.gso: expected text in quotes")));
+  EXPECT_THAT([&] { apply_setting(config, "model.gso=random_walk,gcn"); },
+              ThrowsMessage<Error>(HasSubstr("expected one of sym_normalized")));
+  for (const char* setting : {"model.kind=gcn", "model.channels=2"}) {
+    Config other = config;
+    apply_setting(other, setting);
+    EXPECT_THAT([&] { check(other); }, ThrowsMessage<Error>(HasSubstr("model.gso: expected")));
   }
 }
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Operators per group of channels as settings name them: "sym_normalized", or
+// "random_walk:2,random_walk_reversed:2,identity:1" with shares of the channels.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mpssm/graph/operators.h"
+
+namespace mpssm::graph {
+
+struct GsoShare {
+  GsoKind kind = GsoKind::kSymNormalized;
+  std::int64_t share = 1;
+
+  bool operator==(const GsoShare&) const = default;
+};
+
+/// Kinds of operators and their shares of the channels; one or more.
+struct GsoGroups {
+  std::vector<GsoShare> groups = {GsoShare{}};
+
+  GsoGroups() = default;
+  GsoGroups(GsoKind kind) : groups{{kind}} {}
+
+  bool operator==(const GsoGroups&) const = default;
+  bool is_single() const { return groups.size() == 1; }
+  /// Of groups of channels; empty if there is one operator for all.
+  std::vector<std::int64_t> shares() const;
+};
+
+/// Kinds with commas between them, shares other than 1 behind a colon.
+std::string to_string(const GsoGroups& groups);
+/// Throws std::invalid_argument that says what is wrong with the text.
+GsoGroups gso_groups_from_text(std::string_view text);
+
+/// make_gso() for each group.
+Operators make_operators(const Graph& graph, const GsoGroups& groups);
+
+/// An entry 1 wherever one of the groups has one that is not zero: who hears whom at all.
+Gso united(const Operators& operators);
+
+}  // namespace mpssm::graph
