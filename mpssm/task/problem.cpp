@@ -54,10 +54,25 @@ void add_error_metrics(const Errors& errors, Metrics& metrics) {
   metrics["rmse"] = errors.rmse;
 }
 
+namespace {
+
+/// The first setting that only series know, nullptr: none is given.
+const char* setting_of_series(const ProblemOptions& options) {
+  if (options.on_validation) return "train.on_validation";
+  if (options.series.fill) return "data.fill";
+  if (options.series.mark_missing) return "data.mark_missing";
+  if (options.series.deviation) return "data.deviation";
+  return options.series.harmonics > 0 ? "data.harmonics" : nullptr;
+}
+
+}  // namespace
+
 std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const ProblemOptions& options,
                                       const Preprocessing* learned, const NodeShare* share) {
-  if (options.on_validation && !std::holds_alternative<data::SeriesData>(dataset.content)) {
-    throw base::Error("train.on_validation: for series only, " + dataset.name + " is none");
+  if (!std::holds_alternative<data::SeriesData>(dataset.content)) {
+    if (const char* setting = setting_of_series(options)) {
+      throw base::Error(setting, "for series only, " + dataset.name + " is none");
+    }
   }
   if (dataset.task == data::Task::kLinks) return make_link_problem(dataset, options);
   if (std::holds_alternative<data::NodeData>(dataset.content)) {

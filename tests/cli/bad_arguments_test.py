@@ -52,11 +52,14 @@ class BadSettings(BadInput):
     def test_a_value_out_of_range_is_refused(self):
         for setting in ("model.dropout=1.5", "train.lr=0", "model.channels=-4", "model.channels=5",
                         "model.channels=1000000000", "model.blocks=0", "train.epochs=0", "seed=-1",
-                        "model.max_modulus=2", "train.plateau_factor=1", "data.train_ratio=1"):
+                        "model.max_modulus=2", "train.plateau_factor=1", "data.train_ratio=1",
+                        "data.period=1", "data.harmonics=101"):
             key, value = setting.split("=")
             self.refuse_setting(setting, key, value)
         self.refuse_setting("model.activation=sin", "model.activation", "'sin'", "gelu")
         self.refuse_setting("train.metric=mae", "train.metric", "'mae'", "roc_auc")
+        for setting in ("data.deviation=true", "data.harmonics=2", "data.mark_missing=true", "data.fill=last"):
+            self.refuse_setting(setting, setting.split("=")[0], "for series only")
         self.refuse_setting("train.loss=huber", "train.loss", "'huber'")
         self.refuse_setting("data.task=nonsense", "task", "'nonsense'")
         self.refuse_setting("data.split=10", "data.split", "0 to 9", "10")

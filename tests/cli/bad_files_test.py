@@ -349,10 +349,10 @@ class BadSeries(BadInput):
         self.write("s.json", text if isinstance(text, str) else json.dumps(text))
         self.refuse(["data", "import", "s.json", "--out", "new.npz"], "s.json", *phrases)
 
-    def test_a_series_with_gaps_or_too_few_steps_is_refused(self):
+    def test_a_series_with_infinite_values_or_too_few_steps_is_refused(self):
         values = [1.0] * 90
-        values[4] = float("nan")
-        self.refuse_series(program.series_arrays(values=values), "step 1, node 1", "nan")
+        values[4] = float("inf")
+        self.refuse_series(program.series_arrays(values=values), "step 1, node 1", "inf")
         self.refuse_series(program.series_arrays(steps=5), "windows")
         self.refuse_series(program.series_arrays(steps=2), "steps")
         arrays = program.series_arrays()

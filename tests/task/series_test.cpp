@@ -181,6 +181,14 @@ TEST(SeriesInputs, ForecastsBeyondTheEndAreAddedToTheirMeans) {
               mean.at(2.0, 2, series.num_nodes) + learned.mean, 1e-4);
 }
 
+TEST(SeriesInputs, AreOfSeriesOnly) {
+  const data::Dataset board = train::testing::make_board_data();
+  EXPECT_THAT([&] { problem_of(board, {.deviation = true}); },
+              ThrowsMessage<base::Error>(HasSubstr("data.deviation: for series only")));
+  EXPECT_THAT([&] { problem_of(board, {.fill = data::Fill::kLast}); },
+              ThrowsMessage<base::Error>(HasSubstr("data.fill: for series only")));
+}
+
 TEST(SeriesInputs, APeriodIsWanted) {
   data::Dataset dataset = make_series_data();
   series_in(dataset).period = 0.0;
