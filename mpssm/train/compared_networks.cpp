@@ -154,7 +154,7 @@ std::int64_t compared_network_memory(const ModelConfig& config, const task::Prob
       operators = 16.0 * static_cast<double>(gso.num_nonzeros());
       break;
     case ModelKind::kAdgn:
-      of_layer = 3.6 * hops;
+      of_layer = 4.2 * hops;
       break;
     case ModelKind::kDrew:
       of_layer = 4.0 + (layers + 1.0) / 2.0;  // features of all distances side by side
@@ -167,8 +167,8 @@ std::int64_t compared_network_memory(const ModelConfig& config, const task::Prob
     case ModelKind::kGps:
       // Random features are ln(width) times as many numbers.
       of_layer = config.kind == ModelKind::kGat
-                     ? 6.0
-                     : 18.0 + 5.0 * std::log(static_cast<double>(config.channels / config.heads));
+                     ? 5.2
+                     : 24.0 + 5.0 * std::log(static_cast<double>(config.channels / config.heads));
       // Weights of the entries are kept by each layer; a gradient needs them twice more.
       operators = (layers + 3.0) * 4.0 * static_cast<double>(config.heads * gso.num_nonzeros());
       break;

@@ -57,6 +57,8 @@ class Memory(program.ProgramTest):
             "eight blocks in bf16": [*board, *settings(train__precision="bf16")],
             "dense W in bf16": [*board, *settings(model__state="dense", model__blocks=4, train__precision="bf16")],
             "gcn": [*board, *settings(model__kind="gcn", model__blocks=8)],
+            "sage": [*board, *settings(model__kind="sage", model__blocks=8)],
+            "drew": [*board, *settings(model__kind="drew", model__blocks=6)],
             "blocks run again": [*board, *settings(model__channels=128, model__blocks=12), "--memory-limit", 200],
             "series": [*series, *settings(model__blocks=2)],
             "series in bf16": [*series, *settings(model__blocks=2, train__precision="bf16")],
