@@ -42,6 +42,9 @@ const nn::ModelImpl& dense_model(const Experiment& from, const std::string& name
                                   "diagonal already",
                                   nn::to_string(from.config.model.state)));
   }
+  if (from.config.model.gso.groups.size() > 1) {
+    throw Error(name, "expected a run with one operator, got one with several");
+  }
   return *model;
 }
 

@@ -58,9 +58,12 @@ class Memory(program.ProgramTest):
             "dense W in bf16": [*board, *settings(model__state="dense", model__blocks=4, train__precision="bf16")],
             "gcn": [*board, *settings(model__kind="gcn", model__blocks=8)],
             "sage": [*board, *settings(model__kind="sage", model__blocks=8)],
+            "gps": [*board, *settings(model__kind="gps", model__blocks=4)],
             "drew": [*board, *settings(model__kind="drew", model__blocks=6)],
             "blocks run again": [*board, *settings(model__channels=128, model__blocks=12), "--memory-limit", 200],
             "series": [*series, *settings(model__blocks=2)],
+            "ggrnn": [*series, *settings(model__kind="ggrnn", model__blocks=2, model__hops=2)],
+            "graphssm": [*series, *settings(model__kind="graphssm", model__blocks=2)],
             "series in bf16": [*series, *settings(model__blocks=2, train__precision="bf16")],
             "series, one window at a time": [*series, *settings(model__blocks=8, train__batch=1)],
         }
