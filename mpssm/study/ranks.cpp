@@ -9,6 +9,7 @@
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
+#include "mpssm/study/audit.h"
 #include "mpssm/study/rows.h"
 #include "mpssm/study/verdict.h"
 #include "mpssm/task/metrics.h"
@@ -68,7 +69,9 @@ std::string table_markdown(RankTable table, const AllResults& results) {
     ours.values.push_back(mean.value_or(std::nan("")));
     if (!mean) continue;
     recorded.push_back(i);
-    names += (names.empty() ? "" : ", ") + table.tasks[i].name;
+    const RowResult* result = find_result(results.at(table.tasks[i].experiment), table.tasks[i].row);
+    names += (names.empty() ? "" : ", ") + table.tasks[i].name +
+             (is_of_old(*result) ? " (not auditable)" : "");
   }
   table.models.push_back(ours);
   const std::vector<double> shared = average_ranks(table, recorded);
