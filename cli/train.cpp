@@ -107,7 +107,8 @@ int train_one(const Options& options, const train::Config& config, const fs::pat
                     duration(record->seconds), record->peak_mib));
   for (const std::string& remark : run::remarks_on(folder)) say("note: " + remark);
   print(report::summary_of(*record));
-  say(fmt::format("report: {}", (folder / "report.html").string()));
+  const fs::path page = folder / "report.html";
+  if (fs::exists(page)) say("report: " + page.string());  // a graph in parts has none
   say(fmt::format("next: mpssm predict {}, mpssm evaluate {}", folder.string(), folder.string()));
   if (options.json) print_json(report::to_json(*record));
   return 0;
