@@ -141,6 +141,7 @@ std::string why_not_by_nodes(const ModelOptions& options) {
   if (!can_recompute(options)) return "batch norm looks at all nodes at once";
   if (options.num_embedded_nodes > 0) return "nodes have embeddings";
   if (options.state_channels > 0) return "states have channels of their own";
+  if (options.group_shares.size() > 1) return "groups of channels have operators of their own";
   if (options.precision != engine::Precision::kFloat32) return "numbers travel as float32";
   return "";
 }

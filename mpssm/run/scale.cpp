@@ -12,6 +12,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/data/partition.h"
 #include "mpssm/graph/generators.h"
+#include "mpssm/graph/operator_groups.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/node_ranks.h"
 #include "mpssm/ops/generator.h"
@@ -45,14 +46,14 @@ void count_halo(const graph::Gso& gso, ranks::ScaleQuery& query) {
   query.halo_from = fmt::format("as {} cuts it, the most of a rank", graph::to_string(method));
 }
 
-void count(const data::NodeData& nodes, graph::GsoKind kind, ranks::ScaleQuery& query) {
+void count(const data::NodeData& nodes, const graph::GsoGroups& gso, ranks::ScaleQuery& query) {
   query.nodes = static_cast<double>(nodes.graph.num_nodes());
   query.edges = static_cast<double>(nodes.graph.num_entries()) / 2.0;
   query.features = static_cast<double>(nodes.features.columns);
   query.outputs =
       nodes.class_names.size() > 2 ? static_cast<double>(nodes.class_names.size()) : 1.0;
   if (query.ranks > 1.0 && query.ranks <= query.nodes) {
-    count_halo(graph::make_gso(nodes.graph, {.kind = kind}), query);
+    count_halo(graph::united(graph::make_operators(nodes.graph, gso)), query);
   }
 }
 
