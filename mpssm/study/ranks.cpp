@@ -69,7 +69,8 @@ std::string table_markdown(RankTable table, const AllResults& results) {
     ours.values.push_back(mean.value_or(std::nan("")));
     if (!mean) continue;
     recorded.push_back(i);
-    const RowResult* result = find_result(results.at(table.tasks[i].experiment), table.tasks[i].row);
+    const RowResult* result =
+        find_result(results.at(table.tasks[i].experiment), table.tasks[i].row);
     names += (names.empty() ? "" : ", ") + table.tasks[i].name +
              (is_of_old(*result) ? " (not auditable)" : "");
   }

@@ -63,7 +63,9 @@ NormalEquations normal_equations(const LineSeries& series, std::int64_t fit_end)
   for_some_windows(0, fit_end, num_nodes, [&](std::int64_t begin, std::int64_t end) {
     const torch::Tensor seen = windows_of(series.seen, begin, end, 0, series.lags);
     const torch::Tensor truth = windows_of(series.truth, begin, end, series.lags, series.horizon);
-    std::vector<torch::Tensor> columns = {seen.reshape({-1, series.lags}).to(torch::kDouble)};
+    std::vector<torch::Tensor> columns;
+    columns.reserve(3);  // GCC 12 takes growing by one for an overrun
+    columns.push_back(seen.reshape({-1, series.lags}).to(torch::kDouble));
     if (series.num_calendar() > 0) {
       columns.push_back(calendar_of(series, begin, end).repeat_interleave(num_nodes, 0));
     }

@@ -105,8 +105,9 @@ TEST(TrainedBlock, SensitivityIsTheEntryTimesTheNormOfThePower) {
 TEST(OutputJacobian, IsTheLimitOfDifferences) {
   const Trained trained = train_small(nn::StateKind::kStable);
   trained.model->to(torch::kDouble);
-  auto [x, gso] = trained.experiment.problem->sample(0);
-  x = x.to(torch::kDouble);
+  const task::Problem::Sample sample = trained.experiment.problem->sample(0);
+  const graph::Operators& gso = sample.gso;
+  const torch::Tensor x = sample.x.to(torch::kDouble);
   const std::int64_t target = 13;
   const auto jacobian = output_jacobian(*trained.model, x, gso, target);
   ASSERT_EQ(jacobian.sizes(), (std::vector<std::int64_t>{1, 64, x.size(1)}));
@@ -126,7 +127,9 @@ TEST(OutputJacobian, IsTheLimitOfDifferences) {
 
 TEST(OutputJacobian, LeavesTheNetworkAsItWas) {
   const Trained trained = train_small(nn::StateKind::kStable);
-  const auto [x, gso] = trained.experiment.problem->sample(0);
+  const task::Problem::Sample sample = trained.experiment.problem->sample(0);
+  const torch::Tensor& x = sample.x;
+  const graph::Operators& gso = sample.gso;
   trained.model->train();
   for (auto& parameter : trained.model->parameters()) parameter.mutable_grad().reset();
   output_jacobian(*trained.model, x, gso, 0);

@@ -3,9 +3,8 @@
 #include "mpssm/data/links.h"
 
 #include <algorithm>
-#include <set>
-
 #include <fmt/core.h>
+#include <set>
 
 #include "mpssm/data/data_card.h"
 #include "mpssm/graph/generators.h"
