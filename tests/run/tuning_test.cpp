@@ -47,9 +47,7 @@ class Tuning : public ::testing::Test {
     options.folder = scratch_.folder();
     config_.data.name = "board:6x6";
     config_.train.epochs = 27;
-    return tune(config_, options, [&](const auto& config, const auto& run, auto* /*together*/) {
-      return train_(config, run);
-    });
+    return tune(config_, options, std::ref(train_));
   }
   testing::Scratch scratch_;
   train::Config config_;
