@@ -141,8 +141,8 @@ _DONE = {"kind", "channels", "blocks", "hops", "state", "min_modulus", "max_modu
          "node_embedding", "skip", "plan", "plan_costs", "entries", "input_dropout", "readout_dropout",
          "readout_shape"}
 _OF_OTHER_KINDS = {"heads", "step_size", "damping", "delay", "state_size"}
-_NOT_DONE = ("model.hops_per_step", "data.encodings", "data.graph_over_time", "data.deviation",
-             "data.harmonics")
+_NOT_DONE = ("model.hops_per_step", "model.state_channels", "data.encodings", "data.graph_over_time",
+             "data.deviation", "data.harmonics")
 
 
 def _is_off(name: str, value: Any) -> bool:
