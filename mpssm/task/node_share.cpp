@@ -57,7 +57,8 @@ Metrics NodeShare::evaluate(const Rows& mine,
     for (const std::string& from : texts) {
       for (std::size_t at = 0; at < from.size(); at += row) {
         std::size_t begin = at;
-        places.emplace_back(taken<std::int64_t>(from, begin), from.data() + begin);
+        const auto node = taken<std::int64_t>(from, begin);
+        places.emplace_back(node, from.data() + begin);
       }
     }
     std::sort(places.begin(), places.end());
