@@ -151,7 +151,7 @@ class Page(Reproduce):
         references = [{"name": "last value", "test": {"mae_12": 5.4321, "mae_6": 4.321}}, {"name": "none", "test": {}}]
         self.check("traffic", "pems-bay-67", [2.5], "not comparable",
                    f"{ROWS['traffic', 'pems-bay-67']['about']}; last value 5.432; mae_3: 3.5000; "
-                   "mae_6: 3.5000 (last value 4.321)", references=references)
+                   "mae_6: 3.5000 (last value 4.321); rmse_12: 3.5000; mape_12: 3.5000", references=references)
 
     def test_a_switch_is_compared_on_the_runs_of_both(self):
         self.assertNotIn("One switch at a time", self.page())
