@@ -26,6 +26,9 @@ std::string why_not_by_channels(const ModelOptions& options, std::int64_t ranks)
   if (!can_recompute(options)) return "batch norm looks at all nodes at once";
   if (options.num_embedded_nodes > 0) return "nodes have embeddings";
   if (options.state_channels > 0) return "states have channels of their own";
+  if (options.input_dropout > 0.0 || options.readout_dropout > 0.0) {
+    return "dropout of the input or before the readout is drawn for all nodes at once";
+  }
   if (options.hidden_channels / 2 < ranks) {
     return fmt::format("{} channels are {} pairs, less than one for each rank",
                        options.hidden_channels, options.hidden_channels / 2);

@@ -41,4 +41,15 @@ inline NormKind norm_kind_from_name(std::string_view name) {
   return table_of(NormKind{}).from_name("norm_kind_from_name", name);
 }
 
+/// Widths of the layers of a readout before the last.
+enum class ReadoutShape {
+  kHalving,   ///< half of the one before
+  kConstant,  ///< that of what comes in
+};
+inline constexpr base::EnumRow<ReadoutShape> kReadoutShapes[] = {
+    {ReadoutShape::kHalving, "halving"},
+    {ReadoutShape::kConstant, "constant"},
+};
+constexpr base::EnumTable<ReadoutShape> table_of(ReadoutShape) { return kReadoutShapes; }
+
 }  // namespace mpssm::nn

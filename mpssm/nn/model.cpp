@@ -9,6 +9,7 @@
 #include "mpssm/engine/recurrence.h"
 #include "mpssm/graph/order.h"
 #include "mpssm/nn/recompute.h"
+#include "mpssm/ops/dropout.h"
 #include "mpssm/ops/linear.h"
 #include "mpssm/ops/runtime.h"
 
@@ -94,6 +95,8 @@ ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
                     "Model: readout graph needs static mode");
   TORCH_CHECK_VALUE(options.readout != Readout::kForecast || options.mode == Mode::kTemporal,
                     "Model: readout forecast needs temporal mode");
+  TORCH_CHECK_VALUE(options.input_dropout >= 0.0 && options.input_dropout < 1.0,
+                    "Model: expected input_dropout in [0, 1), got ", options.input_dropout);
   set_recompute(options.recompute);
   const std::int64_t hidden = options.hidden_channels;
   encoder_ = register_module("encoder", torch::nn::Linear(options.in_channels, hidden));
@@ -108,7 +111,9 @@ ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
                                  .pools = options.readout == Readout::kGraph,
                                  .pooling = options.pooling,
                                  .layers = options.readout_layers,
-                                 .activation = options.readout_activation});
+                                 .shape = options.readout_shape,
+                                 .activation = options.readout_activation,
+                                 .dropout = options.readout_dropout});
   if (options.num_embedded_nodes > 0) {
     node_embedding_ = register_parameter("node_embedding",
                                          torch::randn({options.num_embedded_nodes, hidden}) * 0.1);
@@ -131,6 +136,7 @@ torch::Tensor ModelImpl::encode_all(const torch::Tensor& x) {
 torch::Tensor ModelImpl::embed(const torch::Tensor& x, const graph::Operators& gso,
                                const torch::Tensor& entries) {
   torch::Tensor h = encode_all(x);
+  if (is_training()) h = ops::dropout(h, options_.input_dropout);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const engine::Outputs outputs = outputs_of(options_, static_cast<std::int64_t>(i));
     // By value: it may run again in the backward pass, when this call is long over.

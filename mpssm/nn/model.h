@@ -42,12 +42,14 @@ struct ModelOptions {
   NormKind norm = NormKind::kLayer;        ///< on the input of each block, and before the readout
   NormKind state_norm = NormKind::kLayer;  ///< inside each block, see BlockOptions
   bool residual = true;
-  double dropout = 0.0;  ///< on each block's output and inside its MLP
+  double dropout = 0.0;          ///< on each block's output and inside its MLP
+  double input_dropout = 0.0;    ///< on H at the start
+  double readout_dropout = 0.0;  ///< before each linear layer of the readout
   Readout readout = Readout::kNode;
   engine::Pooling pooling = engine::Pooling::kMean;
-  /// Linear layers of the readout, with `readout_activation` between them and half the width at
-  /// each.
+  /// Linear layers of the readout, with `readout_activation` between them.
   std::int64_t readout_layers = 1;
+  ReadoutShape readout_shape = ReadoutShape::kHalving;
   Activation readout_activation = Activation::kGelu;
   /// A learned vector per node added to H at the start; 0: none. Binds the model to one graph.
   std::int64_t num_embedded_nodes = 0;

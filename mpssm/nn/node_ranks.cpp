@@ -142,6 +142,9 @@ std::string why_not_by_nodes(const ModelOptions& options) {
   if (options.num_embedded_nodes > 0) return "nodes have embeddings";
   if (options.state_channels > 0) return "states have channels of their own";
   if (options.group_shares.size() > 1) return "groups of channels have operators of their own";
+  if (options.input_dropout > 0.0 || options.readout_dropout > 0.0) {
+    return "dropout of the input or before the readout is drawn for all nodes at once";
+  }
   if (options.precision != engine::Precision::kFloat32) return "numbers travel as float32";
   return "";
 }

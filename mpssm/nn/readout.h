@@ -12,6 +12,7 @@
 #include "mpssm/engine/row_place.h"
 #include "mpssm/graph/operators.h"
 #include "mpssm/nn/activation.h"
+#include "mpssm/nn/kinds.h"
 
 namespace mpssm::nn {
 
@@ -20,8 +21,10 @@ struct ReadoutOptions {
   std::int64_t out_channels = 1;
   bool pools = false;  ///< one output per graph instead of one per node
   engine::Pooling pooling = engine::Pooling::kMean;
-  std::int64_t layers = 1;                    ///< linear ones, each of half the width
+  std::int64_t layers = 1;  ///< linear ones
+  ReadoutShape shape = ReadoutShape::kHalving;
   Activation activation = Activation::kGelu;  ///< between them
+  double dropout = 0.0;                       ///< before each of them, in training
 };
 
 /// Pooling if wanted, then linear layers. They are registered with their owner as readout_0, ...
@@ -30,7 +33,8 @@ class ReadoutHead {
   ReadoutHead() = default;
   ReadoutHead(torch::nn::Module& owner, const ReadoutOptions& options);
 
-  /// h [..., N, in] -> [..., N, out], or [N, in] -> [G, out] if it pools.
+  /// h [..., N, in] -> [..., N, out], or [N, in] -> [G, out] if it pools. Drops numbers if its
+  /// owner is in training.
   torch::Tensor forward(torch::Tensor h, const graph::Operators& gso,
                         engine::RowPlace place = {}) const;
   /// The last layer gives 0 whatever comes in, until it is trained.
@@ -38,7 +42,7 @@ class ReadoutHead {
 
  private:
   ReadoutOptions options_;
-  std::vector<torch::nn::Linear> layers_;
+  std::vector<torch::nn::Linear> layers_;  // in training as their owner is
 };
 
 }  // namespace mpssm::nn

@@ -35,8 +35,11 @@ nn::ModelOptions model_options(const ModelConfig& config, const task::ProblemSha
   options.state_norm = config.state_norm;
   options.residual = config.residual;
   options.dropout = config.dropout;
+  options.input_dropout = config.input_dropout;
+  options.readout_dropout = config.readout_dropout;
   options.pooling = config.pooling;
   options.readout_layers = config.readout_layers;
+  options.readout_shape = config.readout_shape;
   options.readout_activation = config.readout_activation;
   options.plan = config.plan;
   if (config.plan_costs != engine::kBuiltinCosts) {
@@ -90,22 +93,28 @@ BuiltModel build_model(const task::Problem& problem, const Config& config) {
     built.module = is_mpssm ? nn::Model(options).ptr() : make_compared_network(config.model, shape);
   }
   built.num_parameters = nn::num_parameters(*built.module);
-  const graph::Operators gso = problem.largest_gso(config.train.batch);
+  // A step holds one piece of its batch at a time; an evaluation knows no pieces.
+  const std::int64_t pieces = problem.num_train() > 1 ? config.train.pieces : 1;
+  const std::int64_t batch = std::max<std::int64_t>(
+      (std::min(config.train.batch, problem.num_train()) + pieces - 1) / pieces, 1);
+  const graph::Operators gso = problem.largest_gso(batch);
   const bool temporal = options.mode == nn::Mode::kTemporal;
-  const std::int64_t windows =
-      temporal ? std::max<std::int64_t>(std::min(config.train.batch, problem.num_train()), 1) : 1;
+  const std::int64_t windows = temporal ? batch : 1;
   const auto in_training = [&](bool recompute) {
     if (!is_mpssm) return compared_network_memory(config.model, shape, gso.only(), windows);
     nn::ModelOptions counted = options;
     counted.recompute = recompute && nn::can_recompute(options);
     return nn::memory_estimate(counted, gso, windows, shape.num_steps, /*training=*/true);
   };
-  const std::int64_t in_evaluation = nn::memory_estimate(options, gso, problem.evaluation_batch(),
-                                                         shape.num_steps, /*training=*/false);
+  const std::int64_t in_evaluation =
+      nn::memory_estimate(options, problem.largest_gso(config.train.batch),
+                          problem.evaluation_batch(), shape.num_steps, /*training=*/false);
   // Scratch that is kept between calls, and what an allocator keeps of small pieces.
   constexpr std::int64_t kKept = std::int64_t{8} << 20;
-  // Weights, gradients and Adam's two moments, and the best weights.
-  const std::int64_t always = 5 * 4 * built.num_parameters + problem.data_bytes() + kKept;
+  // Weights, gradients and Adam's two moments, and the best weights; a mean of weights, and what
+  // steps aside for it; a gradient of each piece, and their sum.
+  const std::int64_t copies = 5 + (config.train.ema > 0.0 ? 2 : 0) + (pieces > 1 ? pieces + 2 : 0);
+  const std::int64_t always = copies * 4 * built.num_parameters + problem.data_bytes() + kKept;
   built.training_bytes = std::max(in_training(false), in_evaluation) + always;
   built.least_training_bytes = std::max(in_training(true), in_evaluation) + always;
   return built;

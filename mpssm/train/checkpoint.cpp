@@ -202,13 +202,14 @@ ModelFile load_model(const std::filesystem::path& path) {
 }
 
 void save_state(const std::filesystem::path& path, const torch::nn::Module& module, Adam& adam,
-                const at::Generator& generator, const Weights& best, const Position& position,
-                const std::string& config) {
+                const at::Generator& generator, const Weights& best, const Weights& average,
+                const Position& position, const std::string& config) {
   io::SafeTensors file;
   file.metadata["config"] = config;
   file.metadata["position"] = to_json(position).dump();
   add_weights(file, "model.", copy_weights(module));
   add_weights(file, "best.", best);
+  add_weights(file, "ema.", average);
   for (const Adam::Slot& slot : adam.slots()) {
     file.tensors["adam.mean." + slot.name] = to_raw(slot.mean);
     file.tensors["adam.variance." + slot.name] = to_raw(slot.variance);
@@ -225,7 +226,7 @@ RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& m
     throw Error(origin + ": was written under other settings than config.toml beside it");
   }
   RestoredState state{position_from(metadata_of(file, "position", origin), origin),
-                      take_weights(file, "best.", origin)};
+                      take_weights(file, "best.", origin), take_weights(file, "ema.", origin)};
   set_weights(module, take_weights(file, "model.", origin), origin);
   const auto restore = [&](const std::string& name, torch::Tensor target) {
     const auto found = file.tensors.find(name);

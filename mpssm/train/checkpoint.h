@@ -49,15 +49,16 @@ struct Position {
   std::string history;  ///< metrics.csv so far
 };
 
-/// Everything that the next step depends on: weights, best weights, Adam's moments, the random
-/// generator, the position. `config` (TOML) is kept to refuse a resume under settings that differ
-/// in more than train.epochs and train.patience.
+/// Everything that the next step depends on: weights, best weights, their running mean (if there is
+/// one), Adam's moments, the random generator, the position. `config` (TOML) is kept to refuse a
+/// resume under settings that differ in more than train.epochs and train.patience.
 void save_state(const std::filesystem::path& path, const torch::nn::Module& module, Adam& adam,
-                const at::Generator& generator, const Weights& best, const Position& position,
-                const std::string& config);
+                const at::Generator& generator, const Weights& best, const Weights& average,
+                const Position& position, const std::string& config);
 struct RestoredState {
   Position position;
   Weights best;
+  Weights average;
 };
 RestoredState load_state(const std::filesystem::path& path, torch::nn::Module& module, Adam& adam,
                          at::Generator& generator, const std::string& config);

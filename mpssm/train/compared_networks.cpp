@@ -42,7 +42,9 @@ nn::ReadoutOptions readout_of(const ModelConfig& config, const task::ProblemShap
   return {.pools = shape.readout == nn::Readout::kGraph,
           .pooling = config.pooling,
           .layers = config.readout_layers,
-          .activation = config.readout_activation};
+          .shape = config.readout_shape,
+          .activation = config.readout_activation,
+          .dropout = config.readout_dropout};
 }
 
 nn::LinearGcnOptions linear_options(const ModelConfig& config, const task::ProblemShape& shape) {
@@ -54,6 +56,7 @@ nn::LinearGcnOptions linear_options(const ModelConfig& config, const task::Probl
           .shared = config.kind != ModelKind::kLinearGcn,
           .mlp = config.kind == ModelKind::kLinearBlocks,
           .activation = config.activation,
+          .input_dropout = config.input_dropout,
           .readout = readout_of(config, shape)};
 }
 
@@ -104,6 +107,7 @@ std::shared_ptr<nn::GraphModule> make_compared_network(const ModelConfig& config
                                   .norm = config.norm,
                                   .residual = config.residual,
                                   .dropout = config.dropout,
+                                  .input_dropout = config.input_dropout,
                                   .readout = readout_of(config, shape),
                                   .forecasts = shape.mode == nn::Mode::kTemporal};
   switch (config.kind) {

@@ -408,6 +408,11 @@ void check(const Config& config) {
     }
   }
   expect(model.dropout < 1.0, "model.dropout", "a number in [0, 1)", toml_value(model.dropout));
+  expect(model.input_dropout < 1.0, "model.input_dropout", "a number in [0, 1)",
+         toml_value(model.input_dropout));
+  expect(model.readout_dropout < 1.0, "model.readout_dropout", "a number in [0, 1)",
+         toml_value(model.readout_dropout));
+  expect(config.train.ema < 1.0, "train.ema", "a number in [0, 1)", toml_value(config.train.ema));
   // As nn::StateMatrix wants it: exp(-exp(nu)) reaches neither 0 nor 1.
   expect(model.min_modulus > 0.0, "model.min_modulus", "a number above 0",
          toml_value(model.min_modulus));

@@ -109,9 +109,12 @@ struct ModelConfig {
   nn::NormKind state_norm = nn::NormKind::kLayer;
   bool residual = true;
   double dropout = 0.2;
+  double input_dropout = 0.0;
+  double readout_dropout = 0.0;
   graph::GsoGroups gso = graph::GsoKind::kSymNormalized;
   engine::Pooling pooling = engine::Pooling::kMean;
   std::int64_t readout_layers = 1;
+  nn::ReadoutShape readout_shape = nn::ReadoutShape::kHalving;
   engine::Activation readout_activation = engine::Activation::kGelu;
   bool node_embedding = false;
   bool skip = false;
@@ -137,6 +140,7 @@ struct TrainConfig {
   double plateau_factor = 0.5;
   std::int64_t plateau_patience = 10;
   double clip = 0.0;
+  double ema = 0.0;
   std::int64_t patience = 0;
   std::int64_t eval_every = 1;
   std::string metric = "auto";
@@ -209,10 +213,13 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("model.state_norm", model.state_norm, "norm between recurrence and MLP");
   visit("model.residual", model.residual, "add each block's input to its output");
   visit("model.dropout", model.dropout, "share of numbers dropped in training");
+  visit("model.input_dropout", model.input_dropout, "the same on the encoder's output");
+  visit("model.readout_dropout", model.readout_dropout, "before each layer of the readout");
   visit("model.gso", model.gso,
         "graph shift operator, or a:2,b,c: one per group of channels, with shares;");
   visit("model.pooling", model.pooling, "");
   visit("model.readout_layers", model.readout_layers, "linear layers of the readout");
+  visit("model.readout_shape", model.readout_shape, "width of all but the last of them");
   visit("model.readout_activation", model.readout_activation, "between them");
   visit("model.node_embedding", model.node_embedding, "forecasts: a learned vector per node");
   visit("model.skip", model.skip, "forecasts: a linear map from the window to the output");
@@ -238,6 +245,8 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("train.plateau_factor", train.plateau_factor, "plateau: lr is multiplied by this");
   visit("train.plateau_patience", train.plateau_patience, "plateau: evaluations without gain");
   visit("train.clip", train.clip, "largest norm of the gradient (0: none)");
+  visit("train.ema", train.ema,
+        "decay of a running mean of the weights, which is what is evaluated and kept (0: none)");
   visit("train.patience", train.patience, "evaluations without gain before the end (0: never)");
   visit("train.eval_every", train.eval_every, "epochs between evaluations");
   visit("train.metric", train.metric, "selects the best model, on validation");

@@ -21,6 +21,7 @@
 #include "mpssm/train/adam.h"
 #include "mpssm/train/checkpoint.h"
 #include "mpssm/train/shared_batch.h"
+#include "mpssm/train/weight_average.h"
 
 namespace mpssm::train {
 namespace {
@@ -43,6 +44,7 @@ class Run {
         config_text_(to_toml(job.config)),
         adam_(*job.model, {.weight_decay = settings_.weight_decay,
                            .decoupled = settings_.optimiser == Optimiser::kAdamW}),
+        average_(*job.model, settings_.ema),
         generator_(*job.generator),
         alone_(job.ranks == nullptr ? ranks::alone() : nullptr),
         ranks_(job.ranks == nullptr ? *alone_ : *job.ranks),
@@ -54,6 +56,7 @@ class Run {
       RestoredState state = load_state(state_path(), *job.model, adam_, generator_, config_text_);
       position_ = std::move(state.position);
       best_ = std::move(state.best);
+      average_.set_mean(std::move(state.average), state_path().string());
       position_.finished = is_over();  // not any more, if it is to last longer now
       check_position();
     }
@@ -117,6 +120,7 @@ class Run {
     const double norm = adam_.clip_gradients(settings_.clip);
     if (!std::isfinite(norm)) stop_as_diverged("the gradient", progress);
     adam_.step(progress.lr);
+    average_.follow(position_.step);
 
     position_.loss_sum += progress.loss;
     task::Metrics val;
@@ -175,6 +179,7 @@ class Run {
     position_.loss_sum = 0.0;
     const bool is_last = position_.epoch >= settings_.epochs;
     if (position_.epoch % settings_.eval_every == 0 || is_last) {
+      const WeightAverage::Scope averaged(average_);
       val = evaluate(data::Part::kVal);
       // Nothing could ever be selected by it.
       if (std::isnan(val.at("loss"))) stop_as_diverged("the loss on validation", progress);
@@ -251,7 +256,8 @@ class Run {
       save_model(job_.folder / "model.safetensors", best_, job_.metadata);
       io::write_file(job_.folder / "metrics.csv", position_.history);
     }
-    save_state(state_path(), *job_.model, adam_, generator_, best_, position_, config_text_);
+    save_state(state_path(), *job_.model, adam_, generator_, best_, average_.mean(), position_,
+               config_text_);
     last_save_ = Clock::now();
   }
 
@@ -261,6 +267,7 @@ class Run {
   bool higher_is_better_;
   std::string config_text_;
   Adam adam_;
+  WeightAverage average_;
   at::Generator generator_;  // of dropout; torch's own belongs to others
   std::unique_ptr<ranks::Communicator> alone_;
   ranks::Communicator& ranks_;

@@ -43,6 +43,50 @@ TEST(Model, SkipIsALinearMapOfTheLastSteps) {
               ThrowsMessage<c10::Error>(HasSubstr("skip_steps=4")));
 }
 
+TEST(Model, DropsAtTheInputAndBeforeTheReadoutInTrainingOnly) {
+  const auto gso = graph::make_gso(graph::make_ring(12));
+  const auto x = torch::randn({12, 2});
+  for (const bool at_input : {true, false}) {
+    Model model(ModelOptions{.in_channels = 2,
+                             .hidden_channels = 16,
+                             .num_blocks = 1,
+                             .input_dropout = at_input ? 0.5 : 0.0,
+                             .readout_dropout = at_input ? 0.0 : 0.5,
+                             .readout_layers = 3});
+    model->train();
+    EXPECT_FALSE(torch::equal(model->forward(x, gso), model->forward(x, gso)));
+    model->eval();
+    EXPECT_TRUE(torch::equal(model->forward(x, gso), model->forward(x, gso)));
+  }
+}
+
+// Mean over the nodes, three layers of one width but for the last, GELU between them.
+TEST(Model, ReadoutOfConstantWidthIsTheOneOfTheReevaluatedBaselines) {
+  const std::vector<graph::Graph> parts = {graph::make_ring(5), graph::make_path(4)};
+  const auto gso = graph::make_gso(graph::make_batch(parts));
+  Model model(ModelOptions{.in_channels = 2,
+                           .hidden_channels = 6,
+                           .out_channels = 3,
+                           .num_blocks = 1,
+                           .readout = Readout::kGraph,
+                           .readout_layers = 3,
+                           .readout_shape = ReadoutShape::kConstant});
+  auto named = model->named_parameters();
+  EXPECT_EQ(named["readout_0.weight"].sizes(), (std::vector<std::int64_t>{6, 6}));
+  EXPECT_EQ(named["readout_1.weight"].sizes(), (std::vector<std::int64_t>{6, 6}));
+  EXPECT_EQ(named["readout_2.weight"].sizes(), (std::vector<std::int64_t>{3, 6}));
+  const auto x = torch::randn({9, 2});
+  Norm norm = model->final_norm();
+  const auto h = norm->forward(model->trace(x, gso).h.back());
+  auto y = torch::stack({h.slice(0, 0, 5).mean(0), h.slice(0, 5).mean(0)});
+  for (int i = 0; i < 3; ++i) {
+    const std::string layer = "readout_" + std::to_string(i);
+    if (i > 0) y = torch::gelu(y);
+    y = torch::linear(y, named[layer + ".weight"], named[layer + ".bias"]);
+  }
+  EXPECT_TRUE(close(model->forward(x, gso), y, 1e-5));
+}
+
 TEST(Model, NodeEmbeddingTellsNodesApartAndBindsToOneGraph) {
   const auto gso = graph::make_gso(graph::make_ring(6));
   ModelOptions options{.in_channels = 1, .hidden_channels = 8, .num_blocks = 1};

@@ -59,7 +59,7 @@ TEST(Checkpoint, StateBringsBackPositionMomentsAndGenerator) {
   position.loss_sum = 0.1 + 0.2;
   position.history = "a,b\n";
   at::Generator generator = ops::make_generator(1);
-  save_state(scratch / "s", *net, adam, generator, copy_weights(*net), position, "config");
+  save_state(scratch / "s", *net, adam, generator, copy_weights(*net), {}, position, "config");
   const auto drawn = torch::rand({4}, generator);
 
   torch::nn::Linear other(3, 2);
@@ -87,7 +87,7 @@ TEST(Checkpoint, AnInfiniteBestValueStaysInfinite) {
     Position position;
     position.has_best = true;
     position.best_value = sign * std::numeric_limits<double>::infinity();
-    save_state(scratch / "s", *net, adam, generator, copy_weights(*net), position, "");
+    save_state(scratch / "s", *net, adam, generator, copy_weights(*net), {}, position, "");
     EXPECT_EQ(load_state(scratch / "s", *net, adam, generator, "").position.best_value,
               position.best_value);
   }

@@ -134,6 +134,53 @@ TEST_P(TrainerIn, GivesTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+/// A mean of weights, dropout wherever there may be some.
+Config config_with_aids() {
+  Config config = small_config();
+  config.model.input_dropout = 0.2;
+  config.model.readout_layers = 3;
+  config.model.readout_shape = nn::ReadoutShape::kConstant;
+  config.model.readout_dropout = 0.3;
+  config.train.ema = 0.9;
+  return config;
+}
+
+TEST(Trainer, WithAidsEndsTheSameAfterAnInterruptionAndOnAnyNumberOfThreads) {
+  for (const data::Dataset& dataset : datasets()) {
+    const Config config = config_with_aids();
+    const Scratch unbroken;
+    const TrainOutcome whole = train_in(unbroken.folder(), dataset, config);
+    const Scratch broken;
+    ops::set_num_threads(2);
+    EXPECT_FALSE(train_in(broken.folder(), dataset, config, false, whole.steps / 2).finished);
+    ops::set_num_threads(1);
+    EXPECT_TRUE(train_in(broken.folder(), dataset, config, true).finished);
+    ops::set_num_threads(0);
+    EXPECT_TRUE(result_of(broken.folder()) == result_of(unbroken.folder())) << dataset.name;
+  }
+}
+
+TEST(Trainer, KeepsTheMeanOfTheWeightsThatItHasEvaluated) {
+  const data::Dataset dataset = testing::make_board_data();
+  Config config = small_config();
+  const Scratch plain;
+  train_in(plain.folder(), dataset, config);
+  config.train.ema = 0.99;
+  const Scratch averaged;
+  train_in(averaged.folder(), dataset, config);
+  EXPECT_FALSE(result_of(plain.folder()) == result_of(averaged.folder()));
+  // The steps themselves know nothing of it.
+  const auto weights = [](const Scratch& run) {
+    return io::read_safetensors(run.folder() / "state.safetensors").tensors;
+  };
+  const auto of_plain = weights(plain);
+  const auto of_averaged = weights(averaged);
+  EXPECT_EQ(of_plain.at("model.encoder.weight").bytes,
+            of_averaged.at("model.encoder.weight").bytes);
+  EXPECT_NE(of_averaged.at("ema.encoder.weight").bytes,
+            of_averaged.at("model.encoder.weight").bytes);
+}
+
 TEST(Trainer, KeepsTheBestModelOnValidation) {
   const data::Dataset dataset = testing::make_series_data();
   Config config = small_config();

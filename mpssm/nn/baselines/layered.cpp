@@ -59,7 +59,9 @@ torch::Tensor LayeredImpl::forward(const torch::Tensor& x, const graph::Operator
                     has_time ? "[..., T, N=" : "[N=", gso.num_nodes(),
                     ", in_channels=", options_.in_channels, "], got ",
                     x.defined() ? c10::str(x.sizes()) : "an undefined tensor");
-  torch::Tensor h = embed(ops::linear(x, encoder_->weight, encoder_->bias), gso.only());
+  torch::Tensor h = ops::linear(x, encoder_->weight, encoder_->bias);
+  if (is_training()) h = ops::dropout(h, options_.input_dropout);
+  h = embed(h, gso.only());
   if (has_time) h = h.select(-3, h.size(-3) - 1);
   return readout_.forward(final_norm_->forward(h), gso);
 }

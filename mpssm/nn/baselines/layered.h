@@ -25,6 +25,7 @@ struct LayeredOptions {
   NormKind norm = NormKind::kNone;  ///< on the input of each layer, and before the readout
   bool residual = false;
   double dropout = 0.0;         ///< on each layer's output
+  double input_dropout = 0.0;   ///< on H at the start
   ReadoutOptions readout = {};  ///< its channels are taken from the above
   bool forecasts = false;       ///< x has a time axis; the last step is read out
 };

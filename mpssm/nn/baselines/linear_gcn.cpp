@@ -6,6 +6,7 @@
 
 #include <torch/types.h>
 
+#include "mpssm/ops/dropout.h"
 #include "mpssm/ops/linear.h"
 #include "mpssm/ops/spmm.h"
 
@@ -43,6 +44,7 @@ torch::Tensor LinearGcnImpl::forward(const torch::Tensor& x, const graph::Operat
                     ", in_channels=", options_.in_channels, "], got ",
                     x.defined() ? c10::str(x.sizes()) : "an undefined tensor");
   torch::Tensor h = ops::linear(x, encoder_->weight, encoder_->bias);
+  if (is_training()) h = ops::dropout(h, options_.input_dropout);
   for (std::int64_t block = 0; block < options_.num_blocks; ++block) {
     for (std::int64_t hop = 0; hop < options_.hops; ++hop) {
       const auto& layer = hops_[options_.shared ? block : block * options_.hops + hop];

@@ -23,6 +23,7 @@ struct LinearGcnOptions {
   bool shared = false;    ///< one weight for all hops of a block instead of one for each
   bool mlp = false;       ///< two linear layers with `activation` between them after each block
   Activation activation = Activation::kTanh;
+  double input_dropout = 0.0;   ///< on H at the start
   ReadoutOptions readout = {};  ///< its channels are taken from the above
 };
 
