@@ -38,8 +38,10 @@ struct DataCard {
   std::optional<Homophily> homophily = {};
 
   std::int64_t features = 0;
+  std::string encodings = {};  ///< of the graph, that a run appends to them; empty: none
+  std::int64_t encoded = 0;    ///< numbers of each node that these are
   std::vector<ColumnReport> columns = {};      ///< of tables
-  std::vector<std::string> edge_columns = {};  ///< read and kept, not used by the model
+  std::vector<std::string> edge_columns = {};  ///< read and kept; a model may use them
 
   struct Class {
     std::string name;

@@ -125,7 +125,7 @@ struct EdgeColumn {
   std::vector<std::string> words = {};  ///< empty: numbers
 };
 
-/// These columns row by row, as edges are listed. Read, kept and converted; no model uses them yet.
+/// These columns row by row, as edges are listed. Read, kept and converted; see incident_edges.h.
 struct EdgeTable {
   std::vector<std::int32_t> src = {};  ///< of many graphs: counted through all of them
   std::vector<std::int32_t> dst = {};

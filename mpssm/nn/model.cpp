@@ -219,7 +219,7 @@ torch::Tensor ModelImpl::run(const torch::Tensor& x, const graph::Operators& gso
                              const torch::Tensor& entries) {
   const bool temporal = options_.mode == Mode::kTemporal;
   TORCH_CHECK_VALUE(x.defined() && x.dim() >= (temporal ? 3 : 2) && x.size(-2) == gso.num_nodes() &&
-                        x.size(-1) == options_.in_channels,
+                        has_input_width(x, options_.in_channels, options_.vocabulary),
                     "Model: expected x of shape ",
                     temporal ? "[..., T, N=" : "[..., N=", gso.num_nodes(),
                     ", in_channels=", options_.in_channels, "], got ",
@@ -236,7 +236,7 @@ torch::Tensor ModelImpl::run(const torch::Tensor& x, const graph::Operators& gso
 }
 
 torch::Tensor ModelImpl::encode(const torch::Tensor& x, engine::RowPlace place) {
-  return ops::linear(x, encoder_->weight, encoder_->bias, engine::Precision::kFloat32, place);
+  return nn::encode(encoder_, options_.vocabulary, x, place);
 }
 
 torch::Tensor ModelImpl::enter_block(std::int64_t block, const torch::Tensor& h,

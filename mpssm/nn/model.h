@@ -13,6 +13,7 @@
 #include "mpssm/engine/pool.h"
 #include "mpssm/graph/operators.h"
 #include "mpssm/nn/block.h"
+#include "mpssm/nn/encode.h"
 #include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/norm.h"
 #include "mpssm/nn/readout.h"
@@ -27,6 +28,7 @@ enum class Readout {
 
 struct ModelOptions {
   std::int64_t in_channels = 1;
+  Vocabulary vocabulary = {};  ///< of the features that are categories, see encode.h
   std::int64_t hidden_channels = 64;
   std::int64_t out_channels = 1;  ///< classes, targets, or steps ahead for a forecast
   std::int64_t num_blocks = 4;
@@ -82,6 +84,9 @@ class ModelImpl : public GraphModule {
   explicit ModelImpl(const ModelOptions& options);
 
   torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override;
+  bool takes_codes() const override {
+    return options_.skip_steps == 0 && can_take_codes(options_.in_channels, options_.vocabulary);
+  }
 
   /// The same with other entries of A, in the order of gso.col(), and with their gradient. Blocks
   /// run again in the backward pass, so that the states of one of them are kept at a time. In

@@ -54,7 +54,7 @@ std::string edge_columns_line(const DataCard& card) {
   if (card.edge_columns.size() > kShownClasses) {
     text += fmt::format(", ... ({} columns)", card.edge_columns.size());
   }
-  return text + ": read and kept, not used by the model";
+  return text + ": read and kept, used by the model with data.encodings=edges only";
 }
 
 }  // namespace
@@ -84,6 +84,10 @@ std::vector<CardLine> lines_of(const DataCard& card) {
                                card.series->horizon));
   }
   line("features", fmt::format("{} for each node", card.features));
+  if (card.encoded > 0) {
+    line("encodings", fmt::format("{}: {} more for each node, from the graph alone", card.encodings,
+                                  card.encoded));
+  }
   if (!card.edge_columns.empty()) line("edge data", edge_columns_line(card));
   line("split",
        fmt::format("{} train, {} val, {} test {}{}", card.train, card.val, card.test, card.samples,
@@ -140,6 +144,9 @@ std::string to_json(const DataCard& card, int indent) {
       {"labelled", card.labelled},
       {"unlabelled", card.unlabelled},
   };
+  if (card.encoded > 0) {
+    json["encodings"] = {{"name", card.encodings}, {"features", card.encoded}};
+  }
   if (card.homophily) {
     json["homophily"] = {{"share", card.homophily->share},
                          {"by_chance", card.homophily->by_chance},

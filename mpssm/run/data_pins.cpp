@@ -237,6 +237,9 @@ std::string to_json(const DataPins& pins) {
   if (!pins.learned.period_mean.empty()) {
     json["period_mean"] = to_text(pins.learned.period_mean);
   }
+  for (const data::Column& column : pins.learned.edge_columns) {
+    json["edge_columns"].push_back(to_json(column));
+  }
   if (!pins.edit.empty()) json["edit"] = to_json(pins.edit);
   if (pins.links) {
     for (const auto& [name, part] : kHeldOut) {
@@ -262,6 +265,11 @@ DataPins pins_from_json(const std::string& text, const std::string& origin) {
     }
     json.at("class_names").get_to(pins.learned.class_names);
     if (json.contains("vocabulary")) json.at("vocabulary").get_to(pins.learned.vocabulary);
+    if (json.contains("edge_columns")) {
+      for (const ordered_json& column : json.at("edge_columns")) {
+        pins.learned.edge_columns.push_back(column_from(column));
+      }
+    }
     json.at("label_scale").get_to(pins.learned.label_scale);
     json.at("mean").get_to(pins.learned.mean);
     json.at("scale").get_to(pins.learned.scale);

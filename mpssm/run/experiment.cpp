@@ -9,9 +9,11 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/data/incident_edges.h"
 #include "mpssm/data/links.h"
 #include "mpssm/data/load.h"
 #include "mpssm/data/registry.h"
+#include "mpssm/engine/node_encodings.h"
 #include "mpssm/engine/plan_costs.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/shared_module.h"
@@ -49,6 +51,13 @@ data::LoadOptions load_options(const train::Config& config, const fs::path& data
   options.split_seed = static_cast<std::uint64_t>(data.split_seed);
   options.make_seed = static_cast<std::uint64_t>(data.make_seed);
   return options;
+}
+
+data::Dataset load_data(const std::string& name, const data::LoadOptions& options,
+                        const train::Config& config) {
+  data::Dataset dataset = data::load(name, options);
+  if (engine::encodings_from_text(config.data.encodings).edges) data::read_bonds(dataset);
+  return dataset;
 }
 
 const std::string& text_of(const train::ModelFile& file, const std::string& key,
@@ -154,7 +163,7 @@ data::Dataset load_pinned(const DataPins& pins, const train::Config& config,
   if (!pins.learned.class_names.empty()) options.class_names = &pins.learned.class_names;
   if (!pins.learned.vocabulary.empty()) options.vocabulary = &pins.learned.vocabulary;
   if (pins.links) options.links = &*pins.links;
-  data::Dataset dataset = data::load(config.data.name, options);
+  data::Dataset dataset = load_data(config.data.name, options, config);
   apply_pins(pins, config.data.split, dataset);
   return dataset;
 }
@@ -218,8 +227,8 @@ std::int64_t least_parameters(const train::Config& config) {
 Explained explain(const train::Config& config, const fs::path& data_dir) {
   train::check(config);
   Explained explained{.config = config, .choices = {}, .dataset = {}};
-  explained.dataset =
-      std::make_unique<data::Dataset>(data::load(config.data.name, load_options(config, data_dir)));
+  explained.dataset = std::make_unique<data::Dataset>(
+      load_data(config.data.name, load_options(config, data_dir), config));
   if (config.by_rules) {
     explained.choices = train::choose_defaults(
         train::facts_of(*explained.dataset, config.data.split), explained.config);
@@ -322,7 +331,8 @@ Experiment reopen(const fs::path& run, const ReopenOptions& how) {
     options.skip_new_classes = how.skip_new_classes;
     options.task = task;
     options.num_targets = outputs_of(file.weights);
-    experiment.dataset = std::make_unique<data::Dataset>(data::load(*how.new_data, options));
+    experiment.dataset =
+        std::make_unique<data::Dataset>(load_data(*how.new_data, options, experiment.config));
     experiment.dataset->protocol = "other data than it was trained on, all that is labelled";
     experiment.config.data.split = 0;
     count_all_as_test(*experiment.dataset);
@@ -367,6 +377,15 @@ std::optional<DataPins> read_pins(const fs::path& folder) {
   const fs::path path = pins_path(folder);
   if (!fs::exists(path)) return std::nullopt;
   return pins_from_json(io::read_file(path), path.string());
+}
+
+data::DataCard card_of(const Experiment& experiment) {
+  data::DataCard card = data::make_card(*experiment.dataset, experiment.config.data.split);
+  const engine::EncodingOptions encodings =
+      engine::encodings_from_text(experiment.config.data.encodings);
+  card.encodings = engine::to_text(encodings);
+  card.encoded = encodings.width() + data::edge_features(experiment.pins.learned.edge_columns);
+  return card;
 }
 
 task::Metrics evaluate(const Experiment& experiment, data::Part part) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "mpssm/data/data_card.h"
 #include "mpssm/data/dataset.h"
 #include "mpssm/io/file.h"
 #include "mpssm/run/data_pins.h"
@@ -85,6 +86,9 @@ Experiment reopen(const std::filesystem::path& run, const ReopenOptions& options
 
 /// What a run keeps of its data, or nullopt if there is no run yet.
 std::optional<DataPins> read_pins(const std::filesystem::path& folder);
+
+/// What is known of the data of a run, and what it adds to them.
+data::DataCard card_of(const Experiment& experiment);
 
 /// Metrics of a part with the model as it is, without gradients. New data have one part, kTest: all
 /// that is labelled.

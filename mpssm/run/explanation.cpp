@@ -15,9 +15,7 @@ namespace mpssm::run {
 std::string introduction(const Experiment& experiment, const std::filesystem::path& folder) {
   constexpr double kMib = 1024.0 * 1024.0;
   std::string text =
-      (experiment.by_nodes
-           ? experiment.about
-           : report::text_of(data::make_card(*experiment.dataset, experiment.config.data.split))) +
+      (experiment.by_nodes ? experiment.about : report::text_of(card_of(experiment))) +
       fmt::format("\n{} with {} parameters, about {:.0f} MiB per step; run folder {}",
                   to_string(experiment.config.model.kind), experiment.model.num_parameters,
                   static_cast<double>(experiment.model.training_bytes) / kMib, folder.string());

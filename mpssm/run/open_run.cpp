@@ -89,6 +89,11 @@ analysis::PredictionChanges changed_predictions(const std::filesystem::path& pat
                       "predicts edges; what an edge does to them is asked by "
                       "mpssm predict --pairs");
   }
+  if (!run.experiment.config.data.encodings.empty()) {
+    throw base::Error(run.name,
+                      "predictions after a change of edges need data.encodings of the changed "
+                      "graph; train on it instead (mpssm train --rewired)");
+  }
   const graph::Operators after = graph::make_operators(analysis::edited(run.graph.graph, edit),
                                                        run.experiment.config.model.gso);
   const task::Preprocessing& learned = run.experiment.pins.learned;

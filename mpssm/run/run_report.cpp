@@ -295,7 +295,7 @@ RunPage page_of(const Experiment& experiment, const report::RunRecord& record,
   const torch::NoGradGuard no_grad;
   const data::Dataset& dataset = *experiment.dataset;
   const fs::path predictions = folder / "predictions.csv";
-  const data::DataCard card = data::make_card(dataset, experiment.config.data.split);
+  const data::DataCard card = card_of(experiment);
   RunPage page{.record = record,
                .data = facts_of(card, dataset),
                .columns = report::column_rows(card),

@@ -56,10 +56,7 @@ std::optional<report::RunRecord> train_into(const RunFolder& run_folder, Experim
   if (is_first && !resume) {
     io::write_file(pins_path(folder), pins_text + "\n");
     const std::string card =
-        experiment.by_nodes
-            ? experiment.card
-            : report::to_json(data::make_card(*experiment.dataset, experiment.config.data.split),
-                              1);
+        experiment.by_nodes ? experiment.card : report::to_json(card_of(experiment), 1);
     io::write_file(folder / "card.json", card + "\n");
     io::write_file(folder / "config.toml", config_text);
   } else if (is_first && train::to_toml(read_run_config(folder)) != config_text) {

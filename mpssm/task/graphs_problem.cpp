@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/core.h>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -12,6 +13,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/graph/edge_list.h"
 #include "mpssm/io/csv.h"
+#include "mpssm/task/encoded_features.h"
 #include "mpssm/task/plain_references.h"
 #include "mpssm/task/problems.h"
 
@@ -21,7 +23,7 @@ namespace {
 using data::Part;
 using Samples = std::span<const std::int64_t>;
 
-graph::Operators operator_of(const data::GraphsData& data, const graph::GsoGroups& groups) {
+graph::Graph batch_of(const data::GraphsData& data) {
   std::vector<graph::Graph> graphs;
   graphs.reserve(data.num_graphs());
   for (std::int64_t g = 0; g < data.num_graphs(); ++g) {
@@ -36,7 +38,16 @@ graph::Operators operator_of(const data::GraphsData& data, const graph::GsoGroup
     }
     graphs.push_back(graph::Graph::from_edges(edges, graph::Direction::kDirected));
   }
-  return graph::make_operators(graph::make_batch(graphs), groups);
+  return graph::make_batch(graphs);
+}
+
+/// Whether a row of the table of edges is of a graph that may be learned from.
+std::function<bool(std::size_t)> is_of_training(const data::GraphsData& data) {
+  return [&data](std::size_t row) {
+    const auto after = std::upper_bound(data.node_ptr.begin(), data.node_ptr.end(),
+                                        std::int64_t{data.edge_table.src[row]});
+    return data.part[after - data.node_ptr.begin() - 1] == Part::kTrain;
+  };
 }
 
 class GraphsProblem final : public Problem {
@@ -50,7 +61,11 @@ class GraphsProblem final : public Problem {
         class_names_(learned != nullptr ? learned->class_names : data_.class_names),
         has_gaps_(std::any_of(data_.target.values.begin(), data_.target.values.end(),
                               [](float y) { return std::isnan(y); })),
-        gso_(operator_of(data_, options.gso)),
+        encoded_(options.encodings.empty()
+                     ? EncodedFeatures()
+                     : EncodedFeatures(batch_of(data_), options.encodings, data_.edge_table,
+                                       learned, is_of_training(data_))),
+        gso_(graph::make_operators(batch_of(data_), options.gso)),
         scale_(learned != nullptr ? learned->label_scale : data_.label_scale),
         metrics_are_scaled_(dataset.metric == "log10_mse"),
         batch_(options.batch),
@@ -72,7 +87,9 @@ class GraphsProblem final : public Problem {
   }
 
   ProblemShape shape() const override {
-    return {.in_channels = data_.codes.empty() ? data_.features.columns : num_codes_,
+    return {.in_channels =
+                encoded_.width() + (data_.codes.empty() ? data_.features.columns : num_codes_),
+            .vocabulary = data_.codes.empty() ? nn::Vocabulary() : data_.vocabulary,
             .out_channels = num_outputs(),
             .readout = is_node_level() ? nn::Readout::kNode : nn::Readout::kGraph};
   }
@@ -89,7 +106,7 @@ class GraphsProblem final : public Problem {
   std::int64_t data_bytes() const override {
     const auto width =
         data_.codes.empty() ? 8 * data_.features.columns : std::ssize(data_.vocabulary);
-    return data_.node_ptr.back() * (width + 60) + 40 * gso_.num_nonzeros();
+    return data_.node_ptr.back() * (width + 60) + encoded_.bytes() + 40 * gso_.num_nonzeros();
   }
   std::int64_t num_train() const override { return static_cast<std::int64_t>(graphs_[0].size()); }
 
@@ -97,7 +114,9 @@ class GraphsProblem final : public Problem {
     std::vector<std::int64_t> graphs;
     for (const std::int64_t s : samples) graphs.push_back(graphs_[0][s]);
     const graph::Operators gso = graph::select_graphs(gso_, graphs);
-    return loss_of(model.forward(inputs(graphs), gso), graphs) / static_cast<double>(graphs.size());
+    torch::Tensor x = inputs(graphs, model);
+    if (model.is_training()) x = encoded_.flipped(x, ranges_of(graphs));
+    return loss_of(model.forward(x, gso), graphs) / static_cast<double>(graphs.size());
   }
 
   Metrics evaluate(nn::GraphModule& model, Part part) const override {
@@ -136,7 +155,9 @@ class GraphsProblem final : public Problem {
   Sample sample(std::int64_t index) const override {
     check_sample(index, data_.num_graphs());
     const std::int64_t graphs[] = {index};
-    return {inputs(graphs), graph::select_graphs(gso_, graphs)};
+    // One-hot: questions about a model ask for derivatives.
+    return {encoded_.append(features_of(graphs), ranges_of(graphs)),
+            graph::select_graphs(gso_, graphs)};
   }
 
   void write_predictions(nn::GraphModule& model, const io::Sink& sink) const override {
@@ -185,6 +206,7 @@ class GraphsProblem final : public Problem {
     return {.columns = data_.columns,
             .class_names = class_names_,
             .vocabulary = data_.vocabulary,
+            .edge_columns = encoded_.edge_columns(),
             .label_scale = scale_};
   }
 
@@ -297,9 +319,35 @@ class GraphsProblem final : public Problem {
     return count;
   }
 
-  /// [nodes, in]; categories become one column per value, so that the encoder's rows are their
-  /// embeddings; a code that training has not seen is none of them.
-  torch::Tensor inputs(Samples graphs) const {
+  std::vector<EncodedFeatures::Range> ranges_of(Samples graphs) const {
+    std::vector<EncodedFeatures::Range> ranges;
+    for (const std::int64_t g : graphs) {
+      ranges.push_back({data_.node_ptr[g], data_.node_ptr[g + 1]});
+    }
+    return ranges;
+  }
+
+  /// [nodes, in]: features and encodings; categories as the model takes them.
+  torch::Tensor inputs(Samples graphs, const nn::GraphModule& model) const {
+    return encoded_.append(model.takes_codes() ? codes_of(graphs) : features_of(graphs),
+                           ranges_of(graphs));
+  }
+
+  /// [nodes, columns]: the categories as numbers.
+  torch::Tensor codes_of(Samples graphs) const {
+    const std::int64_t columns = std::ssize(data_.vocabulary);
+    torch::Tensor x = torch::empty({count_nodes(graphs), columns});
+    float* to = x.data_ptr<float>();
+    for (const std::int64_t g : graphs) {
+      to = std::copy(data_.codes.begin() + data_.node_ptr[g] * columns,
+                     data_.codes.begin() + data_.node_ptr[g + 1] * columns, to);
+    }
+    return x;
+  }
+
+  /// [nodes, features]; categories become one column per value, so that the encoder's rows are
+  /// their embeddings; a code that training has not seen is none of them.
+  torch::Tensor features_of(Samples graphs) const {
     const std::int64_t nodes = count_nodes(graphs);
     if (data_.codes.empty()) return rows_of(data_.features, graphs, data_.node_ptr, nodes);
     torch::Tensor x = torch::zeros({nodes, num_codes_});
@@ -406,7 +454,7 @@ class GraphsProblem final : public Problem {
     for (std::size_t begin = 0; begin < graphs.size(); begin += batch_) {
       const Samples some =
           graphs.subspan(begin, std::min<std::size_t>(batch_, graphs.size() - begin));
-      outputs.push_back(model.forward(inputs(some), graph::select_graphs(gso_, some)));
+      outputs.push_back(model.forward(inputs(some, model), graph::select_graphs(gso_, some)));
       if (loss != nullptr) *loss += loss_of(outputs.back(), some).item<double>();
     }
     return torch::cat(outputs).contiguous();
@@ -418,6 +466,7 @@ class GraphsProblem final : public Problem {
   const data::GraphsData& data_;
   std::vector<std::string> class_names_;
   bool has_gaps_;  // labels that are not known
+  EncodedFeatures encoded_;
   graph::Operators gso_;
   double scale_;
   bool metrics_are_scaled_;  // published on divided labels; else on the labels as they are

@@ -9,6 +9,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/io/csv.h"
+#include "mpssm/task/encoded_features.h"
 #include "mpssm/task/node_share.h"
 #include "mpssm/task/plain_references.h"
 #include "mpssm/task/problems.h"
@@ -46,7 +47,8 @@ class NodeProblem final : public Problem {
         share_(share),
         gso_(share != nullptr ? graph::Operators(share->gso)
                               : graph::make_operators(data_.graph, options.gso)),
-        x_(tensor_of(data_.features)) {
+        encoded_(data_.graph, options.encodings, data_.edge_table, learned),
+        x_(encoded_.append(tensor_of(data_.features))) {
     if (learned != nullptr) {
       mean_ = learned->mean;
       scale_ = learned->scale;
@@ -78,7 +80,7 @@ class NodeProblem final : public Problem {
   }
 
   ProblemShape shape() const override {
-    return {.in_channels = data_.features.columns,
+    return {.in_channels = x_.size(1),
             .out_channels = is_multiclass() ? num_classes() : 1,
             .num_nodes = share_ != nullptr ? share_->num_nodes : num_nodes()};
   }
@@ -86,11 +88,13 @@ class NodeProblem final : public Problem {
   graph::Operators largest_gso(std::int64_t) const override { return gso_; }
   std::int64_t num_train() const override { return 1; }
   std::int64_t data_bytes() const override {
-    return num_nodes() * (12 * data_.features.columns + 450) + 36 * gso_.num_nonzeros();
+    return num_nodes() * (12 * data_.features.columns + 450) + 4 * encoded_.bytes() +
+           36 * gso_.num_nonzeros();
   }
 
   torch::Tensor loss(nn::GraphModule& model, std::span<const std::int64_t>) const override {
-    return loss_of(predict(model), Part::kTrain);
+    const torch::Tensor x = model.is_training() ? encoded_.flipped(x_) : x_;
+    return loss_of(predict(model, x), Part::kTrain);
   }
 
   torch::Tensor loss_of_part(nn::GraphModule& model, Part part) const override {
@@ -164,11 +168,15 @@ class NodeProblem final : public Problem {
 
   std::vector<Reference> references() const override {
     if (split_ == nullptr || share_ != nullptr) return {};  // those look at all nodes at once
-    return node_references(data_, *split_, x_);
+    return node_references(data_, *split_, tensor_of(data_.features));
   }
 
   Preprocessing preprocessing() const override {
-    return {.columns = data_.columns, .class_names = class_names_, .mean = mean_, .scale = scale_};
+    return {.columns = data_.columns,
+            .class_names = class_names_,
+            .edge_columns = encoded_.edge_columns(),
+            .mean = mean_,
+            .scale = scale_};
   }
 
  private:
@@ -196,8 +204,9 @@ class NodeProblem final : public Problem {
   }
 
   /// Of a regression, on the scale of the labels; of a classification, logits.
-  torch::Tensor predict(nn::GraphModule& model) const {
-    const torch::Tensor output = model.forward(x_, gso_).contiguous();
+  torch::Tensor predict(nn::GraphModule& model) const { return predict(model, x_); }
+  torch::Tensor predict(nn::GraphModule& model, const torch::Tensor& x) const {
+    const torch::Tensor output = model.forward(x, gso_).contiguous();
     return mean_ == 0.0 && scale_ == 1.0 ? output : output * scale_ + mean_;
   }
 
@@ -313,6 +322,7 @@ class NodeProblem final : public Problem {
   std::vector<std::string> class_names_;
   const NodeShare* share_;
   graph::Operators gso_;
+  EncodedFeatures encoded_;
   torch::Tensor x_;
   const std::vector<Part>* split_ = nullptr;
   torch::Tensor target_;

@@ -74,6 +74,12 @@ std::unique_ptr<Problem> make_problem(const data::Dataset& dataset, const Proble
       throw base::Error(setting, "for series only, " + dataset.name + " is none");
     }
   }
+  if (share != nullptr && !options.encodings.empty()) {
+    throw base::Error("data.encodings", "not for a graph in parts: they look at all of it");
+  }
+  if (dataset.task == data::Task::kLinks && !options.encodings.empty()) {
+    throw base::Error("data.encodings", "not for links: they would tell which edges are held out");
+  }
   if (dataset.task == data::Task::kLinks) return make_link_problem(dataset, options);
   if (std::holds_alternative<data::NodeData>(dataset.content)) {
     return make_node_problem(dataset, options, learned, share);

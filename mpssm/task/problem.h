@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mpssm/data/dataset.h"
+#include "mpssm/engine/node_encodings.h"
 #include "mpssm/graph/operator_groups.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/graph_module.h"
@@ -23,7 +24,8 @@ namespace mpssm::task {
 /// Settings that a problem looks at.
 struct ProblemOptions {
   graph::GsoGroups gso = graph::GsoKind::kSymNormalized;
-  std::int64_t split = 0;  ///< which of the dataset's splits
+  engine::EncodingOptions encodings = {};  ///< appended to the features of nodes
+  std::int64_t split = 0;                  ///< which of the dataset's splits
   std::int64_t batch = 32;
   std::int64_t channels = 64;  ///< of the network, for the size of batches in evaluation
   Loss loss = Loss::kAuto;
@@ -35,6 +37,7 @@ struct ProblemOptions {
 /// What the data decide of the network.
 struct ProblemShape {
   std::int64_t in_channels = 1;
+  nn::Vocabulary vocabulary = {};  ///< of the first features, if they are categories
   std::int64_t out_channels = 1;
   nn::Mode mode = nn::Mode::kStatic;
   nn::Readout readout = nn::Readout::kNode;

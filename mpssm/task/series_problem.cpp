@@ -8,6 +8,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/io/csv.h"
+#include "mpssm/task/encoded_features.h"
 #include "mpssm/task/forecast_references.h"
 #include "mpssm/task/problems.h"
 #include "mpssm/task/series_view.h"
@@ -37,6 +38,7 @@ class SeriesProblem final : public Problem {
   SeriesProblem(const data::Dataset& dataset, const ProblemOptions& options,
                 const Preprocessing* learned)
       : data_(std::get<data::SeriesData>(dataset.content)),
+        encoded_(data_.graph, options.encodings, data_.edge_table, learned),
         gso_(graph::make_operators(data_.graph, options.gso)),
         split_(dataset.is_new ? all_windows_in_test(data_) : data::window_split(data_)),
         train_end_(options.on_validation ? split_.test : split_.val),
@@ -52,8 +54,19 @@ class SeriesProblem final : public Problem {
     has_missing_ = data_.null_value.has_value() || view_.measured.isnan().any().item<bool>();
   }
 
+  /// x [..., N, F] -> [..., N, F + width]: the same at every step.
+  static torch::Tensor with_encodings(const torch::Tensor& x, const EncodedFeatures& encoded,
+                                      bool training = false) {
+    if (encoded.width() == 0) return x;
+    torch::Tensor of_nodes = encoded.append(torch::empty({x.size(-2), 0}));
+    if (training) of_nodes = encoded.flipped(of_nodes);
+    std::vector<std::int64_t> shape = x.sizes().vec();
+    shape.back() = encoded.width();
+    return torch::cat({x, of_nodes.expand(shape)}, -1);
+  }
+
   ProblemShape shape() const override {
-    return {.in_channels = inputs_.size(2),
+    return {.in_channels = inputs_.size(2) + encoded_.width(),
             .out_channels = data_.horizon,
             .mode = nn::Mode::kTemporal,
             .readout = nn::Readout::kForecast,
@@ -67,7 +80,9 @@ class SeriesProblem final : public Problem {
     // Forecasts of the largest part that is evaluated, in pieces and joined, and the truth.
     const std::int64_t windows = std::max(split_.test - split_.val, split_.end - split_.test);
     const std::int64_t forecasts = windows * data_.num_nodes * data_.horizon;
-    return 8 * inputs_.numel() + 2 * view_.bytes() + 12 * forecasts + 40 * gso_.num_nonzeros();
+    const std::int64_t encoded = 2 * evaluation_batch_ * data_.lags * encoded_.bytes();
+    return 8 * inputs_.numel() + 2 * view_.bytes() + 12 * forecasts + encoded +
+           40 * gso_.num_nonzeros();
   }
   std::int64_t num_train() const override { return train_end_; }
 
@@ -79,11 +94,12 @@ class SeriesProblem final : public Problem {
     const Preprocessing& scale = view_.learned;
     const std::int64_t num_calendar = view_.line.num_calendar();
     const torch::Tensor slope = line.slice(1, 0, data_.lags);  // of raw values as of scaled ones
-    torch::Tensor weight = torch::zeros({data_.horizon, data_.lags, inputs_.size(2)});
+    torch::Tensor weight =
+        torch::zeros({data_.horizon, data_.lags, inputs_.size(2) + encoded_.width()});
     weight.select(2, 0).copy_(slope);
     if (num_calendar > 0) {  // the last channels of the last step
       weight.select(1, data_.lags - 1)
-          .slice(1, inputs_.size(2) - num_calendar)
+          .slice(1, inputs_.size(2) - num_calendar, inputs_.size(2))
           .copy_(line.slice(1, data_.lags, data_.lags + num_calendar) / scale.scale);
     }
     const torch::Tensor constant = line.select(1, data_.lags + num_calendar);
@@ -128,7 +144,7 @@ class SeriesProblem final : public Problem {
   Sample sample(std::int64_t index) const override {
     check_sample(index, split_.end);
     const std::int64_t windows[] = {index};
-    Sample sample{steps_of(inputs_, windows, 0, data_.lags)[0], gso_};
+    Sample sample{with_encodings(steps_of(inputs_, windows, 0, data_.lags)[0], encoded_), gso_};
     if (view_.base.defined()) sample.base = base_of(windows)[0];
     return sample;
   }
@@ -156,7 +172,11 @@ class SeriesProblem final : public Problem {
     return forecast_references(data_, split_, use_mae_);
   }
 
-  Preprocessing preprocessing() const override { return view_.learned; }
+  Preprocessing preprocessing() const override {
+    Preprocessing learned = view_.learned;
+    learned.edge_columns = encoded_.edge_columns();
+    return learned;
+  }
 
   static std::string node_id(const data::SeriesData& data, std::int64_t i) {
     return data.node_ids.empty() ? std::to_string(i) : io::csv_cell(data.node_ids[i]);
@@ -206,7 +226,9 @@ class SeriesProblem final : public Problem {
 
   /// [B, N, H] on the original scale.
   torch::Tensor forecast(nn::GraphModule& model, Samples windows) const {
-    torch::Tensor output = model.forward(steps_of(inputs_, windows, 0, data_.lags), gso_);
+    const torch::Tensor window =
+        with_encodings(steps_of(inputs_, windows, 0, data_.lags), encoded_, model.is_training());
+    torch::Tensor output = model.forward(window, gso_);
     if (view_.is_scaled()) output = output * view_.learned.scale + view_.learned.mean;
     return view_.base.defined() ? output + base_of(windows) : output;
   }
@@ -229,6 +251,7 @@ class SeriesProblem final : public Problem {
   }
 
   const data::SeriesData& data_;
+  EncodedFeatures encoded_;
   graph::Operators gso_;
   data::WindowSplit split_;
   std::int64_t train_end_;  // training windows are [0, train_end_)
@@ -257,8 +280,9 @@ void write_forecast(const data::Dataset& dataset, const ProblemOptions& options,
   }
   const graph::Operators gso = graph::make_operators(data.graph, options.gso);
   const SeriesView view(data, options.series, 0, &learned);
-  const torch::Tensor window =
-      view.inputs(data, options.series).slice(0, data.num_steps - data.lags);
+  const torch::Tensor window = SeriesProblem::with_encodings(
+      view.inputs(data, options.series).slice(0, data.num_steps - data.lags),
+      EncodedFeatures(data.graph, options.encodings, data.edge_table, &learned));
   torch::Tensor output = model.forward(window.unsqueeze(0), gso)[0] * learned.scale + learned.mean;
   if (view.base.defined()) output = output + view.base.slice(0, data.num_steps).t();
   output = output.contiguous();

@@ -18,6 +18,7 @@ namespace {
 nn::ModelOptions model_options(const ModelConfig& config, const task::ProblemShape& shape) {
   nn::ModelOptions options;
   options.in_channels = shape.in_channels;
+  options.vocabulary = shape.vocabulary;
   options.out_channels = shape.out_channels;
   options.mode = shape.mode;
   options.readout = shape.readout;
@@ -62,6 +63,7 @@ nn::ModelOptions model_options(const ModelConfig& config, const task::ProblemSha
 
 task::ProblemOptions problem_options(const Config& config) {
   return {.gso = config.model.gso,
+          .encodings = engine::encodings_from_text(config.data.encodings),
           .split = config.data.split,
           .batch = config.train.batch,
           .channels = config.model.channels,

@@ -49,6 +49,7 @@ nn::ReadoutOptions readout_of(const ModelConfig& config, const task::ProblemShap
 
 nn::LinearGcnOptions linear_options(const ModelConfig& config, const task::ProblemShape& shape) {
   return {.in_channels = shape.in_channels,
+          .vocabulary = shape.vocabulary,
           .hidden_channels = config.channels,
           .out_channels = shape.out_channels,
           .num_blocks = config.blocks,
@@ -100,6 +101,7 @@ std::shared_ptr<nn::GraphModule> make_compared_network(const ModelConfig& config
                                                        const task::ProblemShape& shape) {
   check_data(config.kind, shape);
   const nn::LayeredOptions layers{.in_channels = shape.in_channels,
+                                  .vocabulary = shape.vocabulary,
                                   .hidden_channels = config.channels,
                                   .out_channels = shape.out_channels,
                                   .num_layers = config.blocks,

@@ -14,6 +14,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/base/nearest.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/engine/node_encodings.h"
 #include "mpssm/engine/plan_costs.h"
 #include "mpssm/io/csv.h"
 
@@ -406,6 +407,11 @@ void check(const Config& config) {
     } catch (const base::Error& error) {
       throw error.within("model.plan_costs").with_hint("builtin and measured are fine, too");
     }
+  }
+  try {
+    engine::encodings_from_text(config.data.encodings);
+  } catch (const base::Error& error) {
+    throw error.within("data.encodings");
   }
   expect(model.dropout < 1.0, "model.dropout", "a number in [0, 1)", toml_value(model.dropout));
   expect(model.input_dropout < 1.0, "model.input_dropout", "a number in [0, 1)",

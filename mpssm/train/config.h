@@ -92,6 +92,7 @@ struct DataConfig {
   std::int64_t split_seed = 0;
   std::int64_t make_seed = 0;
   std::string rewired = "";
+  std::string encodings = "";
 };
 
 struct ModelConfig {
@@ -196,6 +197,9 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("data.split_seed", data.split_seed, "of the random split of data that has none");
   visit("data.make_seed", data.make_seed, "of built-in data");
   visit("data.rewired", data.rewired, "edges to put in and take out (mpssm advise --save)");
+  visit(
+      "data.encodings", data.encodings,
+      "what the graph says of nodes, beside their features: some of rwse:K, lap:K, degree, edges");
   auto& model = config.model;
   visit("model.kind", model.kind, "");
   visit("model.channels", model.channels, "width");

@@ -278,6 +278,57 @@ class PackedCodes(refusal.BadInput):
             self.refuse(["predict", "hostile.safetensors"], "cannot be read")
 
 
+class Encodings(refusal.BadInput):
+    """What the graph and its edges say of nodes: the same when a run is opened again, and on other data."""
+
+    def setUp(self):
+        super().setUp()
+        edges = "src,dst,kind\n" + "".join(f"n{i},n{(i + 1) % 60},{'xyz'[i % 3]}\n" for i in range(60))
+        self.write_tables(nodes=table(), edges=edges)
+        self.edges = edges
+        self.train("run")
+
+    def train(self, folder):
+        self.succeed("train", "own", "--quiet", "--out", folder, "--set", "data.encodings=rwse:4,lap:3,degree,edges",
+                     "--set", "train.ema=0.9", *TINY)
+
+    def test_a_run_predicts_the_same_when_it_is_opened_again_and_on_its_data_elsewhere(self):
+        before = (self.folder / "run" / "predictions.csv").read_text()
+        again = self.succeed("predict", "run").out
+        self.assertEqual(again, before)
+        (self.folder / "own").rename(self.folder / "moved")
+        self.assertEqual(self.succeed("predict", "run", "--data", "moved").out, before)
+
+    def test_they_are_on_the_card(self):
+        card = json.loads((self.folder / "run" / "card.json").read_text())
+        self.assertEqual(card["encodings"], {"name": "rwse:4,lap:3,degree,edges", "features": 4 + 3 + 1 + 3})
+
+    def test_other_data_are_encoded_in_the_same_way(self):
+        # The same graph twice: each half is predicted as the whole was, whatever the names of its kinds' order.
+        self.succeed("evaluate", "run")
+        rows = table().splitlines()
+        nodes = "\n".join(rows + ["m" + row[1:] for row in rows[1:]]) + "\n"
+        lines = self.edges.splitlines()
+        edges = "\n".join([lines[0]] + [line.replace("n", "m") for line in lines[1:]] + lines[1:]) + "\n"
+        self.write("twice/nodes.csv", nodes)
+        self.write("twice/edges.csv", edges)
+        once = rows_of(self.succeed("predict", "run").out)
+        twice = rows_of(self.succeed("predict", "run", "--data", "twice").out)
+        for name, row in once.items():
+            for other in (name, "m" + name[1:]):
+                for column in ("p(a)", "p(b)", "p(c)"):
+                    self.assertAlmostEqual(float(twice[other][column]), float(row[column]), places=3, msg=other)
+
+    def test_what_does_not_go_is_refused(self):
+        self.refuse(["train", "own", "--set", "data.encodings=rwse:0"], "data.encodings", "rwse:1 to rwse:256")
+        self.refuse(["train", "own", "--set", "data.encodings=walks"], "data.encodings", "rwse:K, lap:K, degree, edges")
+        self.refuse(["train", "board:8x8", "--set", "data.encodings=edges"], "data.encodings", "nothing is known")
+        self.refuse(["advise", "run", "--remove", "n3,n4"], "data.encodings")
+        self.write("twice/nodes.csv", table())
+        self.write("twice/edges.csv", ring())
+        self.refuse(["predict", "run", "--data", "twice"], "expected a column 'kind'")
+
+
 class ManyReadoutLayers(program.ProgramTest):
     def test_outputs_are_those_of_the_last_layer_not_of_the_ninth(self):
         graphs, nodes = 12, 4

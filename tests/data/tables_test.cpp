@@ -103,10 +103,11 @@ TEST_F(Tables, MessagesMayRunBackwards) {
 TEST_F(Tables, SaysWhichColumnsAndTablesAreNotUsed) {
   EXPECT_THAT(load_tables(kNodes).notes, ::testing::Each(::testing::Not(HasSubstr("not used"))));
   folder_.put("people/more.csv", "graph,label\n1,2\n");
-  EXPECT_THAT(load_tables(kNodes, "src,dst,since,weight,kind\na,b,1990,1,x\n").notes,
-              ::testing::IsSupersetOf(
-                  {HasSubstr("edges.csv: kept, but not used by the model: columns 'since', 'kind'"),
-                   HasSubstr("people: not used: table 'more.csv'")}));
+  EXPECT_THAT(
+      load_tables(kNodes, "src,dst,since,weight,kind\na,b,1990,1,x\n").notes,
+      ::testing::IsSupersetOf({HasSubstr("edges.csv: kept, used by the model with "
+                                         "data.encodings=edges only: columns 'since', 'kind'"),
+                               HasSubstr("people: not used: table 'more.csv'")}));
   EXPECT_THAT(message_of(kNodes, kEdges, {.lags = 4}), HasSubstr("data.lags"));
 }
 

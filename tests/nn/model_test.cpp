@@ -43,6 +43,38 @@ TEST(Model, SkipIsALinearMapOfTheLastSteps) {
               ThrowsMessage<c10::Error>(HasSubstr("skip_steps=4")));
 }
 
+TEST(Model, TakesCategoriesAsNumbersOrOneHot) {
+  torch::manual_seed(9);
+  const auto gso = graph::make_gso(graph::make_ring(30));
+  // Two categories of 3 and 4 values, and two numbers.
+  Model model(
+      ModelOptions{.in_channels = 9, .vocabulary = {3, 4}, .hidden_channels = 8, .num_blocks = 1});
+  EXPECT_TRUE(model->takes_codes());
+  const auto codes = torch::stack({torch::randint(3, {30}), torch::randint(5, {30})}, 1);
+  const auto numbers = torch::randn({30, 2});
+  const auto one_hot =
+      torch::cat({torch::one_hot(codes.select(1, 0), 3),
+                  torch::one_hot(codes.select(1, 1), 5).slice(1, 0, 4), numbers},  // 4 is unknown
+                 1);
+  const auto gradient = [&](const torch::Tensor& x) {
+    model->zero_grad();
+    const auto y = model->forward(x, gso);
+    y.square().sum().backward();
+    return std::pair(y.detach(), model->encoder()->weight.grad().clone());
+  };
+  const auto dense = gradient(one_hot);
+  const auto coded = gradient(torch::cat({codes, numbers}, 1));
+  EXPECT_TRUE(close(coded.first, dense.first, 1e-5));
+  EXPECT_TRUE(close(coded.second, dense.second, 1e-5));
+  EXPECT_THAT(
+      [&] {
+        model->forward(torch::ones({30, 5}), gso);
+      },
+      ThrowsMessage<c10::Error>(HasSubstr("in_channels=9")));
+  // Nothing would tell the two forms apart.
+  EXPECT_FALSE(Model(ModelOptions{.in_channels = 3, .vocabulary = {1, 1}})->takes_codes());
+}
+
 TEST(Model, DropsAtTheInputAndBeforeTheReadoutInTrainingOnly) {
   const auto gso = graph::make_gso(graph::make_ring(12));
   const auto x = torch::randn({12, 2});

@@ -82,6 +82,138 @@ TEST(OrderedSum, IsTheSumForAnyNumberOfThreads) {
   ops::set_num_threads(0);
 }
 
+/// Keeps what it was given.
+class ListeningModel : public ConstantModel {
+ public:
+  explicit ListeningModel(const Problem& problem) : ConstantModel(problem.shape(), 0.0F) {}
+  torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override {
+    heard.push_back(x.clone());
+    return ConstantModel::forward(x, gso);
+  }
+  std::vector<torch::Tensor> heard;
+};
+
+TEST(Encodings, AreAppendedAndChangeSignsInTrainingOnly) {
+  train::Config config = small_config();
+  config.data.encodings = "rwse:3,lap:4,degree";
+  for (const data::Dataset& dataset : {make_board_data(), make_graphs_data(), make_series_data()}) {
+    const auto plain = make_problem(dataset, train::problem_options(small_config()));
+    const auto problem = make_problem(dataset, train::problem_options(config));
+    const std::int64_t width = problem->shape().in_channels;
+    ASSERT_EQ(width, plain->shape().in_channels + 8) << dataset.name;
+    const auto own = problem->sample(0).x;
+    EXPECT_EQ(own.size(-1), width);
+    EXPECT_TRUE(torch::equal(own.slice(-1, 0, width - 8), plain->sample(0).x));
+
+    ListeningModel model(*problem);
+    const std::int64_t samples[] = {0};
+    torch::manual_seed(5);
+    model.train();
+    for (int step = 0; step < 4; ++step) problem->loss(model, samples);
+    model.eval();
+    problem->loss(model, samples);
+    problem->evaluate(model, Part::kVal);
+    const torch::Tensor fixed = model.heard[4];
+    bool has_changed = false;
+    for (int step = 0; step < 4; ++step) {
+      const torch::Tensor x = model.heard[step];
+      EXPECT_TRUE(torch::equal(x.slice(-1, 0, width - 5), fixed.slice(-1, 0, width - 5)));
+      EXPECT_TRUE(torch::equal(x.slice(-1, width - 1), fixed.slice(-1, width - 1)));
+      const torch::Tensor modes = x.slice(-1, width - 5, width - 1);
+      EXPECT_TRUE(torch::equal(modes.abs(), fixed.slice(-1, width - 5, width - 1).abs()));
+      has_changed = has_changed || !torch::equal(modes, fixed.slice(-1, width - 5, width - 1));
+    }
+    EXPECT_TRUE(has_changed) << dataset.name;
+  }
+}
+
+/// The same network, told one-hot columns.
+class OneHotModel : public nn::GraphModule {
+ public:
+  explicit OneHotModel(nn::GraphModule& model) : model_(model) {}
+  torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override {
+    width = x.size(1);
+    return model_.forward(x, gso);
+  }
+  std::int64_t width = 0;
+
+ private:
+  nn::GraphModule& model_;
+};
+
+TEST(GraphsProblem, CategoriesAsNumbersGiveWhatOneHotColumnsGive) {
+  data::Dataset dataset = make_graphs_data();
+  auto& graphs = std::get<data::GraphsData>(dataset.content);
+  graphs.vocabulary = {5, 3};
+  for (std::int64_t i = 0; i < graphs.node_ptr.back(); ++i) {
+    graphs.codes.push_back(static_cast<std::uint8_t>(i % 6));  // 5 is unknown
+    graphs.codes.push_back(static_cast<std::uint8_t>(i / 7 % 3));
+  }
+  train::Config config = small_config();
+  config.data.encodings = "rwse:2";
+  for (const auto kind :
+       {train::ModelKind::kMpssm, train::ModelKind::kGcn, train::ModelKind::kLinearGcn}) {
+    config.model.kind = kind;
+    const auto problem = make_problem(dataset, train::problem_options(config));
+    ASSERT_EQ(problem->shape().in_channels, 10);
+    const train::BuiltModel built = train::build_model(*problem, config);
+    EXPECT_TRUE(built.module->takes_codes());
+    built.module->eval();
+    OneHotModel one_hot(*built.module);
+    one_hot.eval();
+    const Metrics expected = problem->evaluate(one_hot, Part::kVal);
+    EXPECT_EQ(one_hot.width, 10);
+    EXPECT_NEAR(problem->evaluate(*built.module, Part::kVal).at("loss"), expected.at("loss"),
+                1e-5 * expected.at("loss"));
+    EXPECT_EQ(problem->sample(0).x.size(1), 10);
+  }
+}
+
+TEST(Encodings, OfEdgesAreTheSumOverThemAndLearnedFromTrainingGraphsAlone) {
+  data::Dataset dataset = make_graphs_data();
+  auto& graphs = std::get<data::GraphsData>(dataset.content);
+  data::EdgeTable& table = graphs.edge_table;
+  table.columns = {{.name = "kind", .values = {}, .words = {"a", "b", "rare"}}};
+  for (std::int64_t g = 0; g < graphs.num_graphs(); ++g) {
+    const bool is_train = graphs.part[g] == Part::kTrain;
+    for (std::int64_t e = graphs.edge_ptr[g]; e < graphs.edge_ptr[g + 1]; ++e) {
+      table.src.push_back(static_cast<std::int32_t>(graphs.node_ptr[g]) + graphs.edge_src[e]);
+      table.dst.push_back(static_cast<std::int32_t>(graphs.node_ptr[g]) + graphs.edge_dst[e]);
+      table.columns[0].values.push_back(is_train ? static_cast<double>(e % 2) : 2.0);
+    }
+  }
+  train::Config config = small_config();
+  config.data.encodings = "degree,edges";
+  const auto problem = make_problem(dataset, train::problem_options(config));
+  const auto plain = make_problem(dataset, train::problem_options(small_config()));
+  const std::int64_t width = plain->shape().in_channels;
+  EXPECT_EQ(problem->shape().in_channels, width + 3);  // "rare" is in no training graph
+  const Preprocessing learned = problem->preprocessing();
+  ASSERT_EQ(learned.edge_columns.size(), 1U);
+  EXPECT_EQ(learned.edge_columns[0].categories, (std::vector<std::string>{"a", "b"}));
+  for (std::int64_t g = 0; g < graphs.num_graphs(); ++g) {
+    auto expected = torch::zeros({graphs.node_ptr[g + 1] - graphs.node_ptr[g], 2});
+    for (std::int64_t e = graphs.edge_ptr[g]; e < graphs.edge_ptr[g + 1]; ++e) {
+      if (graphs.part[g] == Part::kTrain) expected[graphs.edge_dst[e]][e % 2] += 1.0;
+    }
+    EXPECT_TRUE(torch::equal(problem->sample(g).x.slice(1, width + 1), expected)) << g;
+  }
+  const auto again = make_problem(dataset, train::problem_options(config), &learned);
+  EXPECT_TRUE(torch::equal(again->sample(3).x, problem->sample(3).x));
+  const data::Dataset bare = make_graphs_data();
+  EXPECT_THAT([&] { make_problem(bare, train::problem_options(config)); },
+              ThrowsMessage<base::Error>(HasSubstr("data.encodings: edges: nothing is known")));
+}
+
+TEST(Encodings, AreRefusedForLinks) {
+  train::Config config = small_config();
+  config.data.encodings = "degree";
+  data::Dataset dataset = make_board_data();
+  dataset.task = data::Task::kLinks;
+  EXPECT_THAT([&] { make_problem(dataset, train::problem_options(config)); },
+              ThrowsMessage<base::Error>(HasSubstr("data.encodings: not for links")));
+}
+
 TEST(NodeProblem, LossOfAConstantIsTheEntropyOfTheLabels) {
   const data::Dataset dataset = make_board_data();
   const auto problem = make_problem(dataset, train::problem_options(small_config()));

@@ -134,9 +134,10 @@ TEST_P(TrainerIn, GivesTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
-/// A mean of weights, dropout wherever there may be some.
+/// Encodings with their signs, a mean of weights, dropout wherever there may be some.
 Config config_with_aids() {
   Config config = small_config();
+  config.data.encodings = "rwse:3,lap:2,degree";
   config.model.input_dropout = 0.2;
   config.model.readout_layers = 3;
   config.model.readout_shape = nn::ReadoutShape::kConstant;

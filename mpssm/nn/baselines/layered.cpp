@@ -7,7 +7,6 @@
 #include <torch/types.h>
 
 #include "mpssm/ops/dropout.h"
-#include "mpssm/ops/linear.h"
 
 namespace mpssm::nn {
 
@@ -53,13 +52,13 @@ torch::Tensor LayeredImpl::embed(torch::Tensor h, const graph::Gso& gso) {
 
 torch::Tensor LayeredImpl::forward(const torch::Tensor& x, const graph::Operators& gso) {
   const bool has_time = options_.forecasts;
-  TORCH_CHECK_VALUE(x.defined() && (has_time ? x.dim() >= 3 : x.dim() == 2) &&
-                        x.size(-2) == gso.num_nodes() && x.size(-1) == options_.in_channels,
-                    name_, ": expected x of shape ",
-                    has_time ? "[..., T, N=" : "[N=", gso.num_nodes(),
-                    ", in_channels=", options_.in_channels, "], got ",
-                    x.defined() ? c10::str(x.sizes()) : "an undefined tensor");
-  torch::Tensor h = ops::linear(x, encoder_->weight, encoder_->bias);
+  TORCH_CHECK_VALUE(
+      x.defined() && (has_time ? x.dim() >= 3 : x.dim() == 2) && x.size(-2) == gso.num_nodes() &&
+          has_input_width(x, options_.in_channels, options_.vocabulary),
+      name_, ": expected x of shape ", has_time ? "[..., T, N=" : "[N=", gso.num_nodes(),
+      ", in_channels=", options_.in_channels, "], got ",
+      x.defined() ? c10::str(x.sizes()) : "an undefined tensor");
+  torch::Tensor h = encode(encoder_, options_.vocabulary, x);
   if (is_training()) h = ops::dropout(h, options_.input_dropout);
   h = embed(h, gso.only());
   if (has_time) h = h.select(-3, h.size(-3) - 1);

@@ -10,6 +10,7 @@
 #include <torch/nn/pimpl.h>
 
 #include "mpssm/nn/activation.h"
+#include "mpssm/nn/encode.h"
 #include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/norm.h"
 #include "mpssm/nn/readout.h"
@@ -18,6 +19,7 @@ namespace mpssm::nn {
 
 struct LayeredOptions {
   std::int64_t in_channels = 1;
+  Vocabulary vocabulary = {};  ///< of the features that are categories, see encode.h
   std::int64_t hidden_channels = 64;
   std::int64_t out_channels = 1;
   std::int64_t num_layers = 4;
@@ -37,6 +39,9 @@ class LayeredImpl : public GraphModule {
  public:
   /// Of one operator.
   torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override;
+  bool takes_codes() const override {
+    return can_take_codes(options_.in_channels, options_.vocabulary);
+  }
 
  protected:
   /// `name` is for messages. The constructor of a kind calls begin_layer() before it registers the

@@ -39,11 +39,11 @@ LinearGcnImpl::LinearGcnImpl(const LinearGcnOptions& options) : options_(options
 
 torch::Tensor LinearGcnImpl::forward(const torch::Tensor& x, const graph::Operators& gso) {
   TORCH_CHECK_VALUE(x.defined() && x.dim() == 2 && x.size(0) == gso.num_nodes() &&
-                        x.size(1) == options_.in_channels,
+                        has_input_width(x, options_.in_channels, options_.vocabulary),
                     "LinearGcn: expected x of shape [N=", gso.num_nodes(),
                     ", in_channels=", options_.in_channels, "], got ",
                     x.defined() ? c10::str(x.sizes()) : "an undefined tensor");
-  torch::Tensor h = ops::linear(x, encoder_->weight, encoder_->bias);
+  torch::Tensor h = encode(encoder_, options_.vocabulary, x);
   if (is_training()) h = ops::dropout(h, options_.input_dropout);
   for (std::int64_t block = 0; block < options_.num_blocks; ++block) {
     for (std::int64_t hop = 0; hop < options_.hops; ++hop) {

@@ -9,6 +9,7 @@
 #include <torch/nn/pimpl.h>
 
 #include "mpssm/nn/activation.h"
+#include "mpssm/nn/encode.h"
 #include "mpssm/nn/graph_module.h"
 #include "mpssm/nn/readout.h"
 
@@ -16,6 +17,7 @@ namespace mpssm::nn {
 
 struct LinearGcnOptions {
   std::int64_t in_channels = 1;
+  Vocabulary vocabulary = {};  ///< of the features that are categories, see encode.h
   std::int64_t hidden_channels = 64;
   std::int64_t out_channels = 1;
   std::int64_t num_blocks = 1;
@@ -34,6 +36,9 @@ class LinearGcnImpl : public GraphModule {
   explicit LinearGcnImpl(const LinearGcnOptions& options);
 
   torch::Tensor forward(const torch::Tensor& x, const graph::Operators& gso) override;
+  bool takes_codes() const override {
+    return can_take_codes(options_.in_channels, options_.vocabulary);
+  }
 
  private:
   LinearGcnOptions options_;
