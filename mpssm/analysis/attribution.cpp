@@ -44,6 +44,8 @@ StateShares state_shares(const AttributionQuestion& question) {
   const Evaluating evaluating(model);
   const std::size_t b = static_cast<std::size_t>(question.block) - 1;
   torch::Tensor c, w;
+  const graph::Operators gso =
+      model.block_operator(static_cast<std::int64_t>(b), question.x, question.gso);
   {
     const torch::NoGradGuard no_grad;
     const nn::Block& block = model.blocks()[b];
@@ -57,8 +59,8 @@ StateShares state_shares(const AttributionQuestion& question) {
   const ops::RecurrenceWeights weights{.w_state = w};
   const bool is_static = model.options().mode == nn::Mode::kStatic;
   const torch::Tensor states =
-      is_static ? ops::recurrence_static(question.gso, c, weights, model.options().hops + 1).output
-                : ops::recurrence_temporal(question.gso, c, weights,
+      is_static ? ops::recurrence_static(gso, c, weights, model.options().hops + 1).output
+                : ops::recurrence_temporal(gso, c, weights,
                                            {.hops_per_step = model.options().hops_per_step})
                       .output;
   const torch::Tensor state = states[question.target];

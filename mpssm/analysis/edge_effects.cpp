@@ -55,7 +55,7 @@ double loss_without(const EdgesQuestion& question, const std::vector<EdgeEffect>
 }  // namespace
 
 std::vector<double> edge_gradient(const EdgesQuestion& question, double* loss) {
-  nn::ModelImpl& model = model_of(question.network, "edges");
+  nn::ModelImpl& model = model_with_fixed_entries(question.network, "edges");
   if (model.options().precision != engine::Precision::kFloat32) {
     throw std::invalid_argument("edges: expected a network in float32");
   }

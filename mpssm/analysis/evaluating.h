@@ -21,6 +21,15 @@ inline nn::ModelImpl& model_of(nn::GraphModule& network, const char* what) {
   return *model;
 }
 
+/// The same for questions about the operator's own entries.
+inline nn::ModelImpl& model_with_fixed_entries(nn::GraphModule& network, const char* what) {
+  nn::ModelImpl& model = model_of(network, what);
+  if (model.options().entries != nn::EntriesKind::kFixed) {
+    throw std::invalid_argument(std::string(what) + ": the network learns the operator's entries");
+  }
+  return model;
+}
+
 /// A network in evaluation mode for as long as this lives; with a type, in these numbers (from
 /// float to double and back loses nothing).
 class Evaluating {

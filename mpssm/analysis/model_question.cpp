@@ -151,9 +151,12 @@ ModelPairAnswer answer_model_pair(const ModelQuestion& question,
     }
     return answer;
   }
-  answer.value = pair_values(question, question.gso.only(), block.norms);
-  if (question.gso.only().kind() == graph::GsoKind::kSymNormalized &&
-      why_no_deep_limit(question.graph).empty()) {
+  // The block's own operator, with the entries that it has learned.
+  const graph::Gso own = dynamic_cast<nn::ModelImpl&>(question.network)
+                             .block_operator(question.block - 1, question.x, question.gso)
+                             .only();
+  answer.value = pair_values(question, own, block.norms);
+  if (own.kind() == graph::GsoKind::kSymNormalized && why_no_deep_limit(question.graph).empty()) {
     const DeepLimit limit(question.graph);
     answer.limit = limit.limit(question.target, question.source);
     if (question.lambda_star) answer.lambda_star = limit.lambda_star(question.source);

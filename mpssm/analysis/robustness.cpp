@@ -173,7 +173,7 @@ double search(const RobustnessQuestion& question, const torch::Tensor& x,
 }  // namespace
 
 Robustness answer(const RobustnessQuestion& question) {
-  nn::ModelImpl& model = model_of(question.network, "robustness");
+  nn::ModelImpl& model = model_with_fixed_entries(question.network, "robustness");
   if (model.options().mode == nn::Mode::kTemporal && model.options().hops_per_step > 1) {
     throw std::invalid_argument("robustness: expected one hop per step, got " +
                                 std::to_string(model.options().hops_per_step));

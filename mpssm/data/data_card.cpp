@@ -120,7 +120,10 @@ void describe(const SeriesData& data, std::int64_t, DataCard& card) {
   card.shape = "a series on a graph";
   describe_graph(data.graph, card);
   card.features = data.num_features;
-  card.series = {.steps = data.num_steps, .lags = data.lags, .horizon = data.horizon};
+  card.series = {.steps = data.num_steps,
+                 .lags = data.lags,
+                 .horizon = data.horizon,
+                 .graphs = std::max<std::int64_t>(std::ssize(data.changing.graphs), 1)};
   card.samples = "windows";
   const WindowSplit split = window_split(data);
   card.train = split.val;

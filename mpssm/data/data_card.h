@@ -55,6 +55,7 @@ struct DataCard {
     std::int64_t steps = 0;
     std::int64_t lags = 0;
     std::int64_t horizon = 0;
+    std::int64_t graphs = 1;  ///< over time
   };
   std::optional<Series> series = {};
 

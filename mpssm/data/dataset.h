@@ -206,9 +206,16 @@ enum class WindowRule {
   kTrainThenTest,
 };
 
+/// Graphs on the same nodes that take turns: edges appear, vanish, change their weight.
+struct ChangingGraph {
+  std::vector<graph::Graph> graphs = {};
+  std::vector<std::int32_t> of_step = {};  ///< [T] which of them is there; empty: nothing changes
+};
+
 /// A series of measurements at every node of one graph.
 struct SeriesData {
-  graph::Graph graph = {};
+  graph::Graph graph = {};  ///< of one that changes: all edges that are there at any time
+  ChangingGraph changing = {};
   std::int64_t num_steps = 0;
   std::int64_t num_nodes = 0;
   std::int64_t num_features = 1;           ///< feature 0 is what is forecast

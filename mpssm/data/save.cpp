@@ -10,6 +10,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
 #include "mpssm/base/utf8.h"
+#include "mpssm/data/changing_graph.h"
 #include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/load.h"
@@ -115,13 +116,31 @@ Arrays arrays_of(const GraphsData& data) {
   return arrays;
 }
 
+void add_changing_graph(const ChangingGraph& changing, Arrays& arrays) {
+  std::vector<std::int64_t> ends;
+  std::vector<double> weights;
+  std::vector<std::int64_t> steps;
+  for (const TimedEdge& edge : timed_edges(changing)) {
+    ends.insert(ends.end(), {edge.src, edge.dst});
+    weights.push_back(edge.weight);
+    steps.push_back(edge.step);
+  }
+  arrays["edges"] = io::make_array<std::int64_t>(ends, Shape{std::ssize(weights), 2});
+  if (is_weighted(changing)) arrays["weights"] = line(weights);
+  arrays["edge_step"] = line(steps);
+}
+
 Arrays arrays_of(const SeriesData& data) {
   Arrays arrays;
   arrays["x"] =
       io::make_array<float>(data.values, Shape{data.num_steps, data.num_nodes, data.num_features});
   if (!data.time_of_day.empty()) arrays["time_in_day"] = line(data.time_of_day);
   if (!data.node_ids.empty()) arrays["node_ids"] = names_array(data.node_ids);
-  add_graph(data.graph, arrays);
+  if (data.changing.of_step.empty()) {
+    add_graph(data.graph, arrays);
+  } else {
+    add_changing_graph(data.changing, arrays);
+  }
   add_edge_attributes(data.edge_table, arrays);
   return arrays;
 }

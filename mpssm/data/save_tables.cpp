@@ -12,6 +12,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/data/changing_graph.h"
 #include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/io/csv.h"
@@ -171,11 +172,23 @@ void write_tables(const fs::path& folder, const SeriesData& data) {
   for (std::int64_t i = std::ssize(ids); i < data.num_nodes; ++i)
     ids.push_back(fmt::format("n{}", i));
   io::write_file(folder / "series.csv", series);
-  const bool changes = std::any_of(data.edge_table.columns.begin(), data.edge_table.columns.end(),
-                                   [](const EdgeColumn& column) {
-                                     return column.name == "time" || column.name == "timestamp" ||
-                                            column.name == "date" || column.name == "step";
-                                   });
+  const auto is_time = [](const EdgeColumn& column) {
+    return column.name == "time" || column.name == "timestamp" || column.name == "date" ||
+           column.name == "step";
+  };
+  const std::vector<EdgeColumn>& columns = data.edge_table.columns;
+  if (!data.changing.of_step.empty() && std::all_of(columns.begin(), columns.end(), is_time)) {
+    const bool weighted = is_weighted(data.changing);
+    std::string edges = weighted ? "src,dst,time,weight\n" : "src,dst,time\n";
+    for (const TimedEdge& edge : timed_edges(data.changing)) {
+      edges += fmt::format("{},{},{}", name_at(ids, edge.src), name_at(ids, edge.dst), edge.step);
+      if (weighted) edges += "," + number_cell(static_cast<float>(edge.weight));
+      edges += "\n";
+    }
+    io::write_file(folder / "edges.csv", edges);
+    return;
+  }
+  const bool changes = std::any_of(columns.begin(), columns.end(), is_time);
   io::write_file(folder / "edges.csv", edges_text(data.graph, data.edge_table, ids, changes));
 }
 

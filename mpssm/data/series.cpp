@@ -7,6 +7,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/data/changing_graph.h"
 #include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/names.h"
@@ -85,6 +86,31 @@ graph::Graph read_graph(const io::Npz& npz, std::int64_t num_nodes) {
                                      ? symmetrise(read_adjacency(npz, num_nodes), Merge::kMax)
                                      : symmetrise(read_listed_edges(npz, num_nodes), Merge::kMean);
   return make_graph(shown(npz.path()), std::move(edges), graph::Direction::kUndirected);
+}
+
+/// 'edge_step': the step from which on an edge of 'edges' is there, with all others of that step.
+void read_changing_graph(const io::Npz& npz, SeriesData& series) {
+  if (npz.has("adj")) {
+    throw base::Error(shown(npz.path()) +
+                      ": array 'edge_step': expected edges in an array 'edges' "
+                      "or 'edge_index', got 'adj'");
+  }
+  const graph::CompactEdgeList edges = read_listed_edges(npz, series.num_nodes);
+  const std::vector<std::int64_t> first = npz.integers("edge_step", Shape{std::ssize(edges.src)});
+  constexpr std::uint64_t kBytesPerEdge = 160;
+  npz.count_memory("edge_step", kBytesPerEdge * first.size());
+  for (std::size_t e = 0; e < first.size(); ++e) {
+    if (first[e] >= 0 && first[e] < series.num_steps) continue;
+    throw base::Error(shown(npz.path()),
+                      fmt::format("array 'edge_step': [{}]: expected a step from 0 to {}, got {}",
+                                  e, series.num_steps - 1, first[e]));
+  }
+  std::vector<double> steps(static_cast<std::size_t>(series.num_steps));
+  for (std::size_t t = 0; t < steps.size(); ++t) steps[t] = static_cast<double>(t);
+  const std::vector<double> times(first.begin(), first.end());
+  series.changing = changing_graph(shown(npz.path()), edges, times, steps);
+  series.graph = make_graph(shown(npz.path()), symmetrise(with_mean_weights(edges), Merge::kMean),
+                            graph::Direction::kUndirected);
 }
 
 void read_clock(const io::Npz& npz, SeriesData& series) {
@@ -198,9 +224,17 @@ Dataset read_series_npz(const io::Npz& npz, const io::Npz* graph, const SeriesPr
                         const LoadOptions& options) {
   SeriesData series;
   read_values(npz, series);
-  series.graph = read_graph(graph != nullptr ? *graph : npz, series.num_nodes);
+  const io::Npz& of_graph = graph != nullptr ? *graph : npz;
+  if (of_graph.has("edge_step")) {
+    read_changing_graph(of_graph, series);
+  } else {
+    series.graph = read_graph(of_graph, series.num_nodes);
+  }
   if (npz.has("time_in_day")) read_clock(npz, series);
   std::vector<std::string> notes;
+  if (!series.changing.of_step.empty()) {
+    notes.push_back(shown(of_graph.path()) + ": " + note_of_changing_graph(series.changing));
+  }
   if (npz.has("listed_edges")) {
     series.edge_table = read_edge_attributes(npz, series.num_nodes, {}, {});
     note_kept(shown(npz.path()), series.edge_table, notes);

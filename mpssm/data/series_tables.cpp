@@ -5,8 +5,8 @@
 #include <cmath>
 #include <fmt/core.h>
 #include <limits>
-#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +15,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
 #include "mpssm/data/cells.h"
+#include "mpssm/data/changing_graph.h"
 #include "mpssm/data/edge_table.h"
 #include "mpssm/data/edges.h"
 #include "mpssm/data/graph_tables.h"
@@ -122,6 +123,9 @@ class SeriesTable {
     }
     return std::move(series_);
   }
+
+  /// The times of the steps, as numbers that ascend.
+  const std::vector<double>& steps() const { return steps_; }
 
  private:
   void read_long(std::size_t time, std::size_t node, std::vector<std::string>& notes) {
@@ -270,27 +274,10 @@ void weigh_distances(graph::CompactEdgeList& edges, std::vector<std::string>& no
   edges = std::move(kept);
 }
 
-// One edge for each pair in its direction, with the mean of the weights that it is listed with.
-void average_repeats(graph::CompactEdgeList& edges) {
-  if (edges.weight.empty()) return;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::pair<double, double>> sums;
-  for (std::size_t e = 0; e < edges.src.size(); ++e) {
-    auto& [sum, count] = sums[{edges.src[e], edges.dst[e]}];
-    sum += edges.weight[e];
-    count += 1.0;
-  }
-  graph::CompactEdgeList merged{.num_nodes = edges.num_nodes};
-  for (const auto& [ends, weight] : sums) {
-    merged.src.push_back(ends.first);
-    merged.dst.push_back(ends.second);
-    merged.weight.push_back(weight.first / weight.second);
-  }
-  edges = std::move(merged);
-}
-
-graph::Graph read_series_graph(const std::filesystem::path& path,
-                               const std::vector<std::string>& node_ids, EdgeTable& kept,
-                               std::vector<std::string>& notes) {
+// `steps`: the times of the series.
+void read_series_graph(const std::filesystem::path& path, std::span<const double> steps,
+                       SeriesData& series, std::vector<std::string>& notes) {
+  const std::vector<std::string>& node_ids = series.node_ids;
   const io::CsvTable table = io::read_csv(path);
   NodeIndex ids(node_ids.size());
   for (const std::string& id : node_ids) ids.add(id);
@@ -298,6 +285,9 @@ graph::Graph read_series_graph(const std::filesystem::path& path,
   const auto distance = first_of(table, {"distance", "cost", "dist", "length", "km", "meters"});
   const auto weight = distance ? distance : table.column("weight");
   const auto time = first_of(table, {"time", "timestamp", "date", "step"});
+  // Distances say where nodes are, which one graph for all times does as well.
+  const Clock clock = time && !distance ? read_clock(table, *time) : Clock{};
+  std::vector<double> times;
   EdgeColumns others(table, {src, dst, weight.value_or(src)});
   graph::CompactEdgeList edges{.num_nodes = ids.size()};
   std::int64_t unknown = 0;
@@ -313,6 +303,7 @@ graph::Graph read_series_graph(const std::filesystem::path& path,
     edges.src.push_back(static_cast<std::int32_t>(a));
     edges.dst.push_back(static_cast<std::int32_t>(b));
     others.add(table.rows[row]);
+    if (!clock.time.empty()) times.push_back(clock.time[row]);
     if (!weight) continue;
     edges.weight.push_back(values.at(row, *weight));
     if (!std::isfinite(edges.weight.back()) || (distance && edges.weight.back() < 0.0)) {
@@ -333,19 +324,23 @@ graph::Graph read_series_graph(const std::filesystem::path& path,
                     "out",
                     shown(path), unknown, base::printable(example)));
   }
-  if (!others.empty()) kept = {.src = edges.src, .dst = edges.dst, .columns = others.take()};
-  note_kept(shown(path), kept, notes);
+  if (!others.empty()) {
+    series.edge_table = {.src = edges.src, .dst = edges.dst, .columns = others.take()};
+  }
+  note_kept(shown(path), series.edge_table, notes);
   if (time) {
     notes.push_back(fmt::format(
         "{}: edges that change over time, by column '{}': the model has one graph for all times, "
-        "of all edges that are there at any{}",
+        "of all edges that are there at any{}{}",
         shown(path), base::printable(table.header[*time]),
-        weight ? ", each with the mean of its weights" : ""));
-    average_repeats(edges);
+        weight ? ", each with the mean of its weights" : "",
+        distance ? "" : "; with data.graph_over_time=true one for each step"));
+    if (!distance) series.changing = changing_graph(shown(path), edges, times, steps);
+    edges = with_mean_weights(std::move(edges));
   }
   if (distance) weigh_distances(edges, notes, shown(path));
-  return make_graph(shown(path), symmetrise(std::move(edges), Merge::kMean),
-                    graph::Direction::kUndirected);
+  series.graph = make_graph(shown(path), symmetrise(std::move(edges), Merge::kMean),
+                            graph::Direction::kUndirected);
 }
 
 }  // namespace
@@ -353,8 +348,9 @@ graph::Graph read_series_graph(const std::filesystem::path& path,
 Dataset read_series_tables(const std::filesystem::path& path, const std::filesystem::path& edges,
                            const LoadOptions& options) {
   std::vector<std::string> notes;
-  SeriesData series = SeriesTable(path, options).read(notes);
-  series.graph = read_series_graph(edges, series.node_ids, series.edge_table, notes);
+  SeriesTable table(path, options);
+  SeriesData series = table.read(notes);
+  read_series_graph(edges, table.steps(), series, notes);
   Dataset dataset = finish_series(path, std::move(series), {}, options);
   dataset.source += ", " + shown(edges);
   dataset.why = "a table of values over time";

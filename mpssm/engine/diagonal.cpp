@@ -8,13 +8,19 @@
 // step gives both, and no state is ever stored: memory does not depend on T for constant input.
 // When every output has a gradient, P takes G(t) in at each step and the stored outputs take the
 // place of C. Of several hops between two inputs the last alone meets C and G, and counts for all.
+//
+// The gradient of A(u, v) is sum_t <P_u, sigma X(t)_v> with P that of X(t+1). Where X(t) is not an
+// output it is walked to again (state_replay.h). Entries are sums over slices: those of as many
+// slices as there are workers are kept at a time, and added in the order of the slices.
 #include <algorithm>
 #include <vector>
 
 #include "mpssm/engine/plans.h"
 #include "mpssm/engine/slice_operator.h"
 #include "mpssm/engine/slicing.h"
+#include "mpssm/engine/state_replay.h"
 #include "mpssm/engine/tasks.h"
+#include "mpssm/kernels/entry_grad.h"
 #include "mpssm/kernels/recurrence.h"
 
 namespace mpssm::engine {
@@ -71,6 +77,20 @@ std::int64_t backward_slices(const RecurrenceCall& call) {
   return call.shape.all_outputs() ? 5 : 4;
 }
 
+/// For the gradient of the entries: the states X(t) that are no outputs, to be walked to again.
+ReplayLayout replay_of(const RecurrenceCall& call) {
+  const bool walks = call.wanted.gso_values && !call.shape.all_outputs();
+  return ReplayLayout(walks ? call.shape.num_steps - 1 : 0);
+}
+/// These, and the input of their steps.
+std::int64_t replay_slices(const RecurrenceCall& call) {
+  const std::int64_t kept = replay_of(call).kept();
+  return kept == 0 ? 0 : kept + 1;
+}
+
+/// Sums over channels must not depend on the workers: then slices are cut as for this many.
+constexpr std::int64_t kEntryWorkers = 4;
+
 /// What both passes need: sigma by slices, and slices for every worker.
 template <typename T>
 struct Buffers {
@@ -81,10 +101,11 @@ struct Buffers {
   double* grad_re;  // of sigma: [batch][half]
   double* grad_im;
   std::int64_t worker_stride;
+  std::int64_t at_once;  // slices of which one worker each takes care
 
-  Buffers(const RecurrenceCall& call, std::int64_t workers, std::int64_t slices_each,
-          bool grad_sigma, Workspace& workspace)
-      : slicing(Slicing::make<T>(call.shape, workers)) {
+  Buffers(const RecurrenceCall& call, std::int64_t workers, const Slicing& cut,
+          std::int64_t slices_each, bool grad_sigma, Workspace& workspace)
+      : slicing(cut) {
     const std::int64_t sums = grad_sigma ? call.shape.batch * slicing.half : 0;
     sigma_re = workspace.take<T>(slicing.half);
     sigma_im = workspace.take<T>(slicing.half);
@@ -92,25 +113,34 @@ struct Buffers {
     grad_im = workspace.take<double>(sums);
     worker_stride = slices_each * call.shape.num_nodes() * slicing.lanes;
     const bool shared = worth_sharing(call.shape.batch * slicing.count(), slice_work(call.shape));
-    slices = workspace.take<T>((shared ? workers : 1) * worker_stride);
+    at_once = shared ? workers : 1;
+    slices = workspace.take<T>(at_once * worker_stride);
   }
 };
 
 template <typename T>
 struct ForwardBuffers : Buffers<T> {
   ForwardBuffers(const RecurrenceCall& call, std::int64_t workers, Workspace& workspace)
-      : Buffers<T>(call, workers, kForwardSlices, false, workspace) {}
+      : Buffers<T>(call, workers, Slicing::make<T>(call.shape, workers), kForwardSlices, false,
+                   workspace) {}
 };
 template <typename T>
 struct BackwardBuffers : Buffers<T> {
+  T* entries;  // of A, their gradient: [at_once][nonzeros]
+
   BackwardBuffers(const RecurrenceCall& call, std::int64_t workers, Workspace& workspace)
-      : Buffers<T>(call, workers, backward_slices(call), call.wanted.w_state, workspace) {}
+      : Buffers<T>(call, workers,
+                   Slicing::make<T>(call.shape, call.wanted.gso_values ? kEntryWorkers : workers),
+                   backward_slices(call) + replay_slices(call), call.wanted.w_state, workspace),
+        entries(workspace.take<T>(
+            call.wanted.gso_values ? this->at_once * call.shape.gso.num_nonzeros() : 0)) {}
 };
 
 RecurrenceReads reads(const RecurrenceCall& call) {
-  return {.input = call.wanted.w_state && !call.shape.all_outputs(),
-          .initial = call.wanted.w_state,
-          .output = call.wanted.w_state && call.shape.all_outputs()};
+  const bool states = call.wanted.w_state || call.wanted.gso_values;
+  return {.input = states && !call.shape.all_outputs(),
+          .initial = states,
+          .output = states && call.shape.all_outputs()};
 }
 
 template <typename T>
@@ -130,7 +160,6 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
               T* const states[2] = {mine + view.size(), mine + 2 * view.size()};
 
               kernels::SliceStep<T> step;
-              step.a = view.op().a;
               step.lanes = view.slice().lanes;
               step.sigma_re = buffers.sigma_re + view.slice().half;
               step.sigma_im = buffers.sigma_im + view.slice().half;
@@ -149,6 +178,7 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
                   x = shape.temporal ? states[0] : c;
                 } else {
                   if (shape.temporal) view.pack(in.input, t, c);
+                  step.a = view.op().at(view.batch(), t);
                   for (std::int64_t left = shape.hops_per_step; left > 0; --left) {
                     step.x = x;
                     step.add = left == 1 ? c : nullptr;
@@ -164,14 +194,16 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
   return true;
 }
 
-/// Takes one slice through all steps, backwards.
+/// Takes one slice through all steps, backwards. `entries` takes its share of the gradient of A, if
+/// that is wanted.
 template <typename T>
 void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, const T* grad,
                     const RecurrenceGradients<T>& out, const Buffers<T>& buffers,
                     const std::vector<SliceOperator<T>>& operators, std::int64_t task,
-                    std::int64_t worker) {
+                    std::int64_t worker, T* entries) {
   const RecurrenceShape& shape = call.shape;
   const bool wants_sigma = out.w_state != nullptr;
+  const bool wants_entries = entries != nullptr;
   // What sigma's gradient is multiplied with: the stored outputs, or the input.
   const T* const history = shape.all_outputs() ? kept.output : kept.inputs.input;
   const SliceView<T> view(shape, operators, buffers.slicing, task);
@@ -182,7 +214,6 @@ void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, c
   T* const add = mine + 4 * view.size();  // there if every output has a gradient
 
   kernels::SliceAdjointStep<T> step;
-  step.a_transposed = view.op().a_transposed;
   step.lanes = view.slice().lanes;
   step.sigma_re = buffers.sigma_re + view.slice().half;
   step.sigma_im = buffers.sigma_im + view.slice().half;
@@ -190,6 +221,41 @@ void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, c
     const std::int64_t row = view.batch() * buffers.slicing.half + view.slice().half;
     step.grad_re = buffers.grad_re + row;
     step.grad_im = buffers.grad_im + row;
+  }
+
+  kernels::SliceEntryGrad<T> pairing;
+  pairing.a = view.op().a;
+  pairing.lanes = step.lanes;
+  pairing.sigma_re = step.sigma_re;
+  pairing.sigma_im = step.sigma_im;
+  pairing.grad = entries;
+
+  // X(t) once more: its input c, and the states that are kept.
+  T* const c = mine + backward_slices(call) * view.size();
+  const auto forward_step = [&](std::int64_t t, const T* x, T* y) {
+    kernels::SliceStep<T> again;
+    again.a = view.op().a;
+    again.lanes = step.lanes;
+    again.sigma_re = step.sigma_re;
+    again.sigma_im = step.sigma_im;
+    if (shape.temporal) view.pack(kept.inputs.input, t, c);
+    again.x = x;
+    again.add = c;
+    again.y = y;
+    kernels::slice_step(again);
+  };
+  StateReplay<T, decltype(forward_step)> replay(replay_of(call), view.size(), c + view.size(),
+                                                forward_step);
+  if (replay_slices(call) > 0 && wants_entries) {
+    if (!shape.temporal) view.pack(kept.inputs.input, c);
+    if (call.has_initial) {
+      view.pack(kept.inputs.initial, states[1]);
+      forward_step(0, states[1], replay.first());
+    } else if (shape.temporal) {
+      view.pack(kept.inputs.input, 0, replay.first());
+    } else {
+      std::copy(c, c + view.size(), replay.first());
+    }
   }
 
   T* p = states[0];
@@ -206,19 +272,24 @@ void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, c
     if (wants_sigma && !shape.all_outputs()) view.pack(history, other);
   }
   // The step from X(0) matters only if there is one.
-  const bool through_initial = out.initial != nullptr || (wants_sigma && call.has_initial);
+  const bool through_initial =
+      out.initial != nullptr || ((wants_sigma || wants_entries) && call.has_initial);
   // t counts the states X(t) that the gradient arrives at; t = 0 is the initial one.
   for (std::int64_t t = shape.num_steps - 1; t >= (through_initial ? 0 : 1); --t) {
+    step.a_transposed = view.op().transposed_at(view.batch(), t);
     const bool takes_more = shape.all_outputs() && t > 0;
     if (takes_more) view.pack(grad, t - 1, add);
     const std::int64_t steps = shape.all_outputs() ? 1 : shape.num_steps - t;
     step.weight = static_cast<double>(steps * shape.hops_per_step);
-    if (wants_sigma) {
-      if (t == 0) {
-        view.pack(kept.inputs.initial, other);
-      } else if (shape.temporal || shape.all_outputs()) {
-        view.pack(history, t - 1, other);
-      }
+    if (t == 0 && (wants_sigma || wants_entries)) {
+      view.pack(kept.inputs.initial, other);
+    } else if (shape.all_outputs() ? wants_sigma || wants_entries : wants_sigma && shape.temporal) {
+      view.pack(history, t - 1, other);
+    }
+    if (wants_entries) {
+      pairing.p = p;
+      pairing.x = t == 0 || shape.all_outputs() ? other : replay.at(t);
+      kernels::slice_entry_grad(pairing);
     }
     for (std::int64_t left = shape.hops_per_step; left > 0; --left) {
       const bool is_last = left == 1;
@@ -251,11 +322,32 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
     std::fill(buffers.grad_re, buffers.grad_re + shape.batch * slicing.half, 0.0);
     std::fill(buffers.grad_im, buffers.grad_im + shape.batch * slicing.half, 0.0);
   }
-  const std::vector<SliceOperator<T>> operators = slice_operators<T>(shape);
-  run_tasks(executor, shape.batch * slicing.count(), slice_work(shape),
-            [&](std::int64_t task, std::int64_t worker) {
-              slice_backward(call, kept, grad, out, buffers, operators, task, worker);
-            });
+  RecurrenceShape ordering = shape;
+  // The gradient of the entries comes out in their own order.
+  if (out.gso_values != nullptr) ordering.ordering = Ordering::kNever;
+  const std::vector<SliceOperator<T>> operators = slice_operators<T>(ordering);
+  const std::int64_t tasks = shape.batch * slicing.count();
+  const std::int64_t nonzeros = shape.gso.num_nonzeros();
+  if (out.gso_values != nullptr) std::fill(out.gso_values, out.gso_values + nonzeros, T{0});
+  const std::int64_t at_once = out.gso_values == nullptr ? tasks : buffers.at_once;
+  for (std::int64_t begin = 0; begin < tasks; begin += at_once) {
+    const std::int64_t count = std::min(at_once, tasks - begin);
+    run_tasks(executor, count, slice_work(shape), [&](std::int64_t i, std::int64_t worker) {
+      T* entries = nullptr;
+      if (out.gso_values != nullptr) {
+        entries = buffers.entries + i * nonzeros;
+        std::fill(entries, entries + nonzeros, T{0});
+      }
+      slice_backward(call, kept, grad, out, buffers, operators, begin + i, worker, entries);
+    });
+    if (out.gso_values == nullptr) continue;
+    for_numbers(executor, nonzeros, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const T* entries = buffers.entries + i * nonzeros;
+        for (std::int64_t e = first; e < last; ++e) out.gso_values[e] += entries[e];
+      }
+    });
+  }
   if (out.w_state != nullptr) {
     gather_sigma(buffers.grad_re, buffers.grad_im, shape, slicing, out.w_state);
   }

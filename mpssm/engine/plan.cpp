@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mpssm/engine/plan_costs.h"
+#include "mpssm/engine/state_replay.h"
 #include "mpssm/graph/order.h"
 #include "mpssm/graph/spectrum.h"
 
@@ -27,6 +28,10 @@ constexpr double kBf16Product = 0.5;
 constexpr double kBf16Hop = 0.6;
 // Larger parts than this cost minutes to decompose: never chosen unasked.
 constexpr std::int64_t kMaxAutoBlock = 1024;
+constexpr const char* kSequence =
+    "A changes from step to step, which only plans stepwise and diagonal take";
+constexpr const char* kGivenEntries =
+    "gso_values are given, which only plans stepwise and diagonal take";
 
 std::int64_t largest_part(const graph::Gso& gso) {
   std::int64_t largest = 0;
@@ -45,22 +50,27 @@ std::int64_t num_moves(std::int64_t num_steps) {
 std::string why_not_one(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
   const auto needs_diagonal = [&]() -> std::string {
     if (!query.diagonal) return "W is dense and the plan needs a diagonal one (see diagonalise)";
-    if (query.gso_values) return "gso_values are given, which only plan stepwise takes";
     return {};
   };
   switch (plan) {
     case Plan::kDoubling:
       if (query.diagonal) return "W is diagonal and the plan needs a dense one";
+      if (query.sequence) return kSequence;
       if (query.temporal) return "the input is a sequence and the plan needs a constant one";
       if (query.outputs == Outputs::kAll)
         return "all outputs are asked for and the plan skips most";
-      if (query.gso_values) return "gso_values are given, which only plan stepwise takes";
+      if (query.gso_values) return kGivenEntries;
       if (query.hops_per_step > 1) return "the plan has one hop per step";
       return {};
     case Plan::kDiagonal:
+      if (query.diagonal && query.gso_values && query.hops_per_step > 1) {
+        return "gso_values are given for several hops per step, which only plan stepwise takes";
+      }
       return needs_diagonal();
     case Plan::kSpectral: {
       if (std::string reason = needs_diagonal(); !reason.empty()) return reason;
+      if (query.sequence) return kSequence;
+      if (query.gso_values) return kGivenEntries;
       if (query.has_basis) return {};
       if (!gso.is_symmetric()) return "the operator is not symmetric";
       const std::int64_t part = largest_part(gso);
@@ -112,9 +122,15 @@ std::int64_t memory_of_one(Plan plan, const graph::Gso& gso, const PlanQuery& qu
              ordered;
     case Plan::kDiagonal: {
       // A thread holds so many slices; training adds the gradient of the input.
-      const std::int64_t each = query.outputs == Outputs::kAll ? 5 : 4;
+      // The gradient of given entries walks to states again, and is kept by each thread.
+      std::int64_t each = query.outputs == Outputs::kAll ? 5 : 4;
+      std::int64_t entries = 0;
+      if (query.gso_values && query.training) {
+        if (query.outputs == Outputs::kLast) each += ReplayLayout(query.num_steps - 1).kept() + 1;
+        entries = (query.workers + 1) * gso.num_nonzeros() * query.element_size;
+      }
       const std::int64_t slices = query.workers * each * gso.num_nodes() * 128;
-      return output + ordered + std::min(each * state, slices) +
+      return output + ordered + std::min(each * state, slices) + entries +
              (query.training ? (query.temporal ? query.num_steps : 1) * state : 0);
     }
     case Plan::kSpectral:
@@ -191,8 +207,9 @@ std::int64_t plan_memory(Plan plan, const graph::Operators& gso, const PlanQuery
 
 Plan choose_plan(const graph::Operators& gso, const PlanQuery& query) {
   // No strings here: this runs in every call.
-  if (query.gso_values) return Plan::kStepwise;
+  if (query.gso_values && query.hops_per_step > 1) return Plan::kStepwise;
   if (!query.diagonal) {
+    if (query.gso_values || query.sequence) return Plan::kStepwise;
     // Up to T = 3 doubling takes as many products with W as the loop does.
     const bool fits = !query.temporal && query.outputs == Outputs::kLast &&
                       query.num_steps > kFewSteps && query.hops_per_step == 1;
@@ -210,6 +227,7 @@ Plan choose_plan(const graph::Operators& gso, const PlanQuery& query) {
   };
   // Of a sequence every step is there anyway; of constant input the loop would keep T states.
   if (query.temporal || query.num_steps <= kFewSteps) consider(Plan::kStepwise);
+  if (query.gso_values || query.sequence) return best;
   if (query.has_basis || (all_symmetric(gso) && largest_part(gso.of_group(0)) <= kMaxAutoBlock)) {
     consider(Plan::kSpectral);
   }

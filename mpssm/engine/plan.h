@@ -48,6 +48,7 @@ struct PlanQuery {
   Outputs outputs = Outputs::kLast;
   bool training = false;    ///< gradients will be asked for
   bool gso_values = false;  ///< A's entries are an argument of the call
+  bool sequence = false;    ///< A changes from step to step
   std::int64_t element_size = 4;
   /// Calls that will see the same operator and can share its eigenbasis, this one included. Said by
   /// the caller, not counted: a plan must not depend on what was called before.

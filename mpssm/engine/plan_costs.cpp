@@ -9,6 +9,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/engine/power_chain.h"
+#include "mpssm/engine/state_replay.h"
 #include "mpssm/engine/tasks.h"
 #include "mpssm/graph/spectrum.h"
 #include "mpssm/kernels/matmul.h"
@@ -48,12 +49,16 @@ class WorkCounter {
       whole_rows(hops_ * batch_, entries_, WorkKind::kRowEntry);
       numbers(2.0 * hops_ * state_);
     }
+    const bool of_entries = query_.training && query_.gso_values;
+    if (of_entries) whole_rows(hops_ * batch_, entries_, WorkKind::kRowEntry);
     if (query_.diagonal) {
       numbers(hops_ * state_ * (query_.training ? 4.0 : 1.0));
+      if (of_entries) numbers(hops_ * state_);
       return work_;
     }
     const double width = padded(kernels::kPanelColumns);
     const double product = batch_ * nodes_ * width * width;
+    if (of_entries) work_[WorkKind::kMultiplyAdd] += hops_ * product;
     work_[WorkKind::kMultiplyAdd] += passes() * hops_ * product;
     work_[WorkKind::kPacked] += passes() * channels_ * channels_;
     if (query_.training) {
@@ -104,6 +109,15 @@ class WorkCounter {
       in_slices(hops_ * slices, static_cast<double>(lanes), 2.0);
       const double partners = query_.temporal || query_.outputs == Outputs::kAll ? steps_ : 1.0;
       work_[WorkKind::kPacked] += state_ * (inputs_ + outputs_ + partners);
+      if (query_.gso_values) {
+        // Every state meets every entry once more, and states that are no outputs are walked to.
+        const bool walks = query_.outputs == Outputs::kLast;
+        const double again =
+            walks ? static_cast<double>(ReplayLayout(query_.num_steps - 1).steps()) : 0.0;
+        in_slices((hops_ + again) * slices, static_cast<double>(lanes), 1.0);
+        if (walks) work_[WorkKind::kPacked] += state_ * inputs_ * (1.0 + again / steps_);
+        numbers(slices * entries_);
+      }
     }
     return work_;
   }

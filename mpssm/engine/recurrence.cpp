@@ -16,15 +16,30 @@ PlanFunctions<T> functions_of(const RecurrenceCall& call) {
   if (std::is_same_v<T, double> && call.shape.precision != Precision::kFloat32) {
     throw std::invalid_argument("recurrence: bf16 is for float32, got float64");
   }
-  if (!call.shape.gso.is_single() && call.plan != Plan::kDiagonal) return plan_by_groups<T>();
+  if (call.wanted.gso_values && call.shape.gso.is_sequence()) {
+    throw std::invalid_argument("recurrence: a sequence of graphs has no gradient of its entries");
+  }
+  if (call.shape.gso.num_groups() > 1 && call.plan != Plan::kDiagonal) return plan_by_groups<T>();
   switch (call.plan) {
     case Plan::kStepwise:
       return stepwise_plan<T>();
     case Plan::kDoubling:
       return doubling_plan<T>(call.shape.precision);
     case Plan::kDiagonal:
+      if (call.wanted.gso_values &&
+          (call.shape.hops_per_step > 1 || call.shape.gso.num_groups() > 1)) {
+        throw std::invalid_argument(
+            "recurrence: plan diagonal has a gradient of the entries for one operator and one hop "
+            "per step");
+      }
       if constexpr (std::is_same_v<T, float>) {
-        if (runs_in_bf16(call)) return diagonal_bf16_plan();
+        if (runs_in_bf16(call)) {
+          if (call.wanted.gso_values) {
+            throw std::invalid_argument(
+                "recurrence: plan diagonal has no gradient of the entries in bf16");
+          }
+          return diagonal_bf16_plan();
+        }
       }
       return diagonal_plan<T>();
     case Plan::kSpectral:

@@ -21,7 +21,7 @@ enum class Ordering { kWhereItPays, kNever, kAlways };
 
 /// Sizes of a problem. Arrays are row-major with axes [batch, time, node, channel].
 struct RecurrenceShape {
-  graph::Operators gso;  ///< one A, or one for each group of channels
+  graph::Operators gso;  ///< one A, or one for each group of channels, or one for each step
   std::int64_t batch = 1;
   std::int64_t num_steps = 1;  ///< T
   std::int64_t channels = 1;   ///< C, real numbers per node

@@ -26,6 +26,7 @@ bool takes_order(const RecurrenceShape& shape, std::int64_t group) {
   const std::int64_t channels =
       shape.all_channels > 0 ? shape.all_channels : begins[group + 1] - begins[group];
   const std::int64_t slices = shape.batch * ((channels + lanes - 1) / lanes);
+  if (shape.gso.is_sequence()) return false;
   if (shape.ordering != Ordering::kWhereItPays) return shape.ordering == Ordering::kAlways;
   if (shape.num_nodes() < graph::kLeastOrderedNodes ||
       slices * (shape.num_steps - 1) * shape.hops_per_step < kLeastOrderedHops) {
@@ -39,14 +40,18 @@ bool takes_order(const RecurrenceShape& shape, std::int64_t group) {
 
 template <typename T>
 struct SliceOperator {
-  kernels::CsrView<T> a;
+  kernels::CsrView<T> a;  ///< of every step; of a sequence of graphs see at()
   kernels::CsrView<T> a_transposed;
   const std::int32_t* node = nullptr;   ///< row of the slice -> node, to pack
   const std::int32_t* place = nullptr;  ///< node -> row of the slice, to unpack
 
-  explicit SliceOperator(const RecurrenceShape& shape, std::int64_t group = 0)
-      : a(shape.gso.of_group(group).view<T>()),
-        a_transposed(shape.gso.of_group(group).transpose_view<T>()) {
+  explicit SliceOperator(const RecurrenceShape& shape, std::int64_t group = 0) {
+    if (shape.gso.is_sequence()) {
+      sequence_ = &shape.gso;
+      return;
+    }
+    a = shape.gso.of_group(group).view<T>();
+    a_transposed = shape.gso.of_group(group).transpose_view<T>();
     if (!takes_order<T>(shape, group)) return;
     const graph::OrderedGso<T>& ordered = graph::ordered_gso<T>(shape.gso.of_group(group));
     const graph::NodeOrder& order = graph::node_order(shape.gso.of_group(group));
@@ -55,6 +60,18 @@ struct SliceOperator {
     node = order.node.data();
     place = order.place.data();
   }
+
+  /// A of the step from X(t) to X(t+1) of one copy of the batch, and its transpose.
+  kernels::CsrView<T> at(std::int64_t copy, std::int64_t t) const {
+    return sequence_ == nullptr ? a : sequence_->at(copy, t).template view<T>();
+  }
+  kernels::CsrView<T> transposed_at(std::int64_t copy, std::int64_t t) const {
+    return sequence_ == nullptr ? a_transposed
+                                : sequence_->at(copy, t).template transpose_view<T>();
+  }
+
+ private:
+  const graph::Operators* sequence_ = nullptr;
 };
 
 /// Of every group of channels.

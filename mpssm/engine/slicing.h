@@ -95,11 +95,11 @@ void gather_sigma(const double* re, const double* im, const RecurrenceShape& sha
 }
 
 inline std::int64_t slice_work(const RecurrenceShape& shape) {
-  const std::vector<std::int64_t> begins = shape.gso.channel_begins(shape.channels);
+  const graph::Operators gso = shape.gso.largest();
+  const std::vector<std::int64_t> begins = gso.channel_begins(shape.channels);
   std::int64_t work = 0;
-  for (std::int64_t g = 0; g < shape.gso.num_groups(); ++g) {
-    work +=
-        (begins[g + 1] - begins[g]) * (shape.gso.of_group(g).num_nonzeros() + shape.num_nodes());
+  for (std::int64_t g = 0; g < gso.num_groups(); ++g) {
+    work += (begins[g + 1] - begins[g]) * (gso.of_group(g).num_nonzeros() + shape.num_nodes());
   }
   return shape.batch * shape.num_steps * shape.hops_per_step * work;
 }

@@ -147,21 +147,45 @@ void pair_products(const T* x, const T* h, std::int64_t rows, std::int64_t chann
   sum_of_parts(scratch, parts.count, channels, out, executor);
 }
 
+enum class Side { kForward, kTransposed };
+
+/// The hop of step t: one call for the batch, or one for each copy if A(t) may differ.
+template <typename T>
+void hop_of_step(const RecurrenceShape& shape, Side side, std::int64_t t, SpmmBatch<T> hop,
+                 const Executor& executor) {
+  const auto view_of = [&](std::int64_t copy) {
+    const graph::Gso& gso = shape.gso.at(copy, t);
+    return side == Side::kForward ? gso.view<T>() : gso.transpose_view<T>();
+  };
+  hop.width = shape.channels;
+  if (shape.gso.num_copies() == 1) {
+    hop.a = view_of(0);
+    hop.batch = shape.batch;
+    spmm(hop, executor);
+    return;
+  }
+  hop.batch = 1;
+  for (std::int64_t copy = 0; copy < shape.batch; ++copy) {
+    hop.a = view_of(copy);
+    spmm(hop, executor);
+    hop.x += hop.x_stride;
+    if (hop.add != nullptr) hop.add += hop.add_stride;
+    hop.y += hop.y_stride;
+  }
+}
+
 /// out = A x, plus `add` unless that is null.
 template <typename T>
-void times_a(const RecurrenceShape& shape, Blocks<const T> x, Blocks<const T> add, Blocks<T> out,
-             const Executor& executor) {
+void times_a(const RecurrenceShape& shape, std::int64_t t, Blocks<const T> x, Blocks<const T> add,
+             Blocks<T> out, const Executor& executor) {
   SpmmBatch<T> hop;
-  hop.a = shape.gso.only().view<T>();
-  hop.batch = shape.batch;
-  hop.width = shape.channels;
   hop.x = x.data;
   hop.x_stride = x.stride;
   hop.add = add.data;
   hop.add_stride = add.stride;
   hop.y = out.data;
   hop.y_stride = out.stride;
-  spmm(hop, executor);
+  hop_of_step(shape, Side::kForward, t, hop, executor);
 }
 
 bool needs_states(const RecurrenceCall& call) {
@@ -226,7 +250,7 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
       const bool is_last = left == 1;
       const Blocks<T> to = is_last ? next : Blocks<T>{buffers.between, shape.block()};
       w.times(x, {}, product, executor);
-      times_a<T>(shape, product, is_last ? input : Blocks<const T>{}, to, executor);
+      times_a<T>(shape, t, product, is_last ? input : Blocks<const T>{}, to, executor);
       x = to;
     }
   }
@@ -340,7 +364,7 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
     if (t > 0 && has_states) before = step_of(shape, true, states, t - 1);
     for (std::int64_t hop = 1; has_states && hop < shape.hops_per_step; ++hop) {
       w->times(hop == 1 ? before : between(hop - 1), {}, product, executor);
-      times_a<T>(shape, product, {}, between(hop), executor);
+      times_a<T>(shape, t, product, {}, between(hop), executor);
     }
     for (std::int64_t hop = shape.hops_per_step - 1; hop >= 0; --hop) {
       const Blocks<const T> from = hop == 0 || !has_states ? before : between(hop);
@@ -349,13 +373,10 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
         add_value_gradient(shape, lambda, buffers.product, out.gso_values, executor);
       }
       SpmmBatch<T> back;
-      back.a = shape.gso.only().transpose_view<T>();
-      back.batch = shape.batch;
-      back.width = channels;
       back.x = lambda;
       back.y = buffers.h;
       back.x_stride = back.y_stride = shape.block();
-      spmm(back, executor);
+      hop_of_step(shape, Side::kTransposed, t, back, executor);
       if (out.w_state != nullptr) {
         const T* x = from.data;
         if (shape.batch > 1 && from.stride != shape.block()) {

@@ -2,6 +2,7 @@
 // Gso: checks, the transpose, and the operators that are made from a graph.
 #include "mpssm/graph/gso.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/core.h>
@@ -38,11 +39,13 @@ void check_offsets(const char* function, const char* name, std::span<const std::
   }
 }
 
-void check_values(const char* function, std::span<const double> values, std::size_t expected) {
+void check_values(const char* function, std::span<const double> values, std::size_t expected,
+                  ValueCheck check = ValueCheck::kFinite) {
   if (values.size() != expected) {
     fail(function,
          fmt::format("expected {} values (one per column), got {}", expected, values.size()));
   }
+  if (check == ValueCheck::kNone) return;
   for (std::size_t e = 0; e < values.size(); ++e) {
     if (std::isfinite(values[e])) continue;
     fail(function, fmt::format("value {}: expected it finite, got {}", e, values[e]));
@@ -254,12 +257,47 @@ Gso Gso::borrow(const GsoArrays& arrays) {
   return Gso(std::move(data));
 }
 
-Gso Gso::with_values(std::span<const double> values) const {
+std::span<const std::int64_t> Gso::transposed_entries() const {
+  const Data& owner = data_->pattern == nullptr ? *data_ : *data_->pattern;
+  std::call_once(owner.transpose.once, [&] {
+    const kernels::CsrView<double> rows = view<double>();
+    const kernels::CsrView<double> columns = transpose_view<double>();
+    std::vector<std::int64_t> next(columns.row_ptr, columns.row_ptr + num_nodes());
+    std::vector<std::int64_t>& entries = owner.transpose.entries;
+    entries.resize(col().size());
+    for (std::int64_t e = 0; e < num_nonzeros(); ++e) entries[next[rows.col[e]]++] = e;
+  });
+  return owner.transpose.entries;
+}
+
+Gso Gso::with_values(std::span<const double> values, ValueCheck check) const {
   const GsoArrays& own = data_->arrays;
-  check_values("Gso::with_values", values, own.col.size());
-  return from_csr({own.row_ptr.begin(), own.row_ptr.end()}, {own.col.begin(), own.col.end()},
-                  {values.begin(), values.end()}, {own.graph_ptr.begin(), own.graph_ptr.end()},
-                  GsoKind::kCustom);
+  check_values("Gso::with_values", values, own.col.size(), check);
+  auto data = std::make_shared<Data>();
+  data->pattern = data_->pattern == nullptr ? data_ : data_->pattern;
+  data->arrays = {.row_ptr = own.row_ptr,
+                  .col = own.col,
+                  .transposed_row_ptr = own.transposed_row_ptr,
+                  .transposed_col = own.transposed_col,
+                  .graph_ptr = own.graph_ptr,
+                  .has_symmetric_pattern = own.has_symmetric_pattern};
+  std::vector<double>& transposed = data->transposed.value;
+  transposed.reserve(values.size());
+  for (const std::int64_t e : transposed_entries()) transposed.push_back(values[e]);
+  data->arrays.is_symmetric =
+      own.has_symmetric_pattern && std::equal(transposed.begin(), transposed.end(), values.begin());
+  data->rows.value.assign(values.begin(), values.end());
+  data->value_float = to_float(data->rows.value);
+  if (data->arrays.is_symmetric) {
+    transposed = {};
+  } else {
+    data->transposed_float = to_float(transposed);
+  }
+  data->arrays.value = data->rows.value;
+  data->arrays.value_float = data->value_float;
+  data->arrays.transposed_value = data->transposed.value;
+  data->arrays.transposed_value_float = data->transposed_float;
+  return Gso(std::move(data));
 }
 
 GsoKind Gso::kind() const { return data_->kind; }
@@ -315,6 +353,23 @@ Gso make_gso(const Graph& graph, const GsoOptions& options) {
   Csr matrix = make_matrix(graph, options);
   return Gso::from_csr(std::move(matrix.row_ptr), std::move(matrix.col), std::move(matrix.value),
                        {graph.graph_ptr().begin(), graph.graph_ptr().end()}, options.kind);
+}
+
+Gso with_whole_diagonal(const Gso& gso) {
+  Csr whole;
+  for (std::int64_t i = 0; i < gso.num_nodes(); ++i) {
+    bool has_own = false;
+    for (std::int64_t e = gso.row_ptr()[i]; e < gso.row_ptr()[i + 1]; ++e) {
+      if (gso.col()[e] > i && !has_own) whole.push_back(i, 0.0);
+      has_own = has_own || gso.col()[e] >= i;
+      whole.push_back(gso.col()[e], gso.values<double>()[e]);
+    }
+    if (!has_own) whole.push_back(i, 0.0);
+    whole.end_row();
+  }
+  if (std::ssize(whole.col) == gso.num_nonzeros()) return gso;
+  return Gso::from_csr(std::move(whole.row_ptr), std::move(whole.col), std::move(whole.value),
+                       {gso.graph_ptr().begin(), gso.graph_ptr().end()}, gso.kind());
 }
 
 Gso select_graphs(const Gso& batch, std::span<const std::int64_t> graphs) {

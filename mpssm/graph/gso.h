@@ -76,6 +76,8 @@ struct GsoArrays {
   bool is_symmetric = true;
 };
 
+enum class ValueCheck { kFinite, kNone };
+
 /// Sparse square operator with its transpose, immutable and cheap to copy. Values are kept in
 /// double and float; the transpose shares memory with the operator when it is symmetric.
 class Gso {
@@ -94,9 +96,10 @@ class Gso {
   /// allocation: nothing is copied and nothing is checked, so the arrays must be an operator's own.
   static Gso borrow(const GsoArrays& arrays);
 
-  /// The same pattern with other values, in the order of col(); its kind is kCustom. Throws
-  /// std::invalid_argument unless there is one finite value per column.
-  Gso with_values(std::span<const double> values) const;
+  /// The same pattern, shared, with other values, in the order of col(); its kind is kCustom.
+  /// Throws std::invalid_argument unless there is one finite value per column; learned ones may
+  /// leave the range, and so will what is computed with them.
+  Gso with_values(std::span<const double> values, ValueCheck check = ValueCheck::kFinite) const;
 
   GsoKind kind() const;
   const GsoArrays& arrays() const;  ///< all that is kept
@@ -110,6 +113,9 @@ class Gso {
   std::span<const T> values() const;  ///< T = float or double
   std::span<const std::int64_t> graph_ptr() const;
   std::int64_t num_graphs() const;
+  /// For each entry of the transpose, in its order, which of the entries of A it is. Kept with the
+  /// pattern.
+  std::span<const std::int64_t> transposed_entries() const;
 
   template <typename T>
   kernels::CsrView<T> view() const;  ///< A
@@ -127,6 +133,10 @@ class Gso {
 /// Builds the operator of `graph`. Degrees are row sums of |weight| after loops are added; a node
 /// of degree zero gets a zero row. Throws std::invalid_argument for kCustom (use Gso::from_csr).
 Gso make_gso(const Graph& graph, const GsoOptions& options = {});
+
+/// The same operator with an entry at every (i, i), zero where there was none; itself if there is
+/// one everywhere.
+Gso with_whole_diagonal(const Gso& gso);
 
 /// The operator of some graphs of a batch, in the order given (a graph may come twice). Throws
 /// std::out_of_range if the batch has no such graph.

@@ -38,6 +38,12 @@ struct OrderCache {
 };
 OrderCache& order_cache(const Gso& gso);
 
+/// Gso::transposed_entries(), found at its first call.
+struct TransposeCache {
+  std::once_flag once;
+  std::vector<std::int64_t> entries;
+};
+
 struct Gso::Data {
   Csr rows;
   std::vector<float> value_float;
@@ -48,9 +54,11 @@ struct Gso::Data {
   // What everybody reads: spans of the above, or of somebody else's memory (Gso::borrow).
   GsoArrays arrays = {.row_ptr = rows.row_ptr, .graph_ptr = graph_ptr};
   GsoKind kind = GsoKind::kCustom;
+  std::shared_ptr<const Data> pattern;  ///< whose pattern this is, if not its own (with_values)
 
   mutable EigenCache eigen;
   mutable OrderCache order;
+  mutable TransposeCache transpose;
 };
 
 }  // namespace mpssm::graph

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operators of one recurrence: usually one A, or one for each group of channels.
+// The operators of one recurrence: usually one A, or one for each group of channels, or one for
+// each step of a sequence of graphs.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +36,34 @@ class Operators {
   /// shares are at least 1.
   explicit Operators(std::vector<OperatorGroup> groups);
 
+  /// A sequence of graphs, A(t): copy b of a batch goes to its step t by
+  /// operators[index[b * steps + t]], X(t) = A(t) X(t-1) W + C(t). An index of one row serves all
+  /// copies. Throws std::invalid_argument unless all have the same nodes and graphs and the index
+  /// names them.
+  static Operators sequence(std::vector<Gso> operators, std::vector<std::int32_t> index,
+                            std::int64_t steps);
+
   std::int64_t num_groups() const;
-  bool is_single() const { return groups_ == nullptr; }
-  /// The operator of all channels; throws std::invalid_argument if there are several.
+  bool is_single() const { return groups_ == nullptr && sequence_ == nullptr; }
+  /// The operator of all channels and steps; throws std::invalid_argument if there are several.
   const Gso& only() const;
+
+  bool is_sequence() const { return sequence_ != nullptr; }
+  std::int64_t num_steps() const;   ///< of a sequence
+  std::int64_t num_copies() const;  ///< of a batch that it tells apart; 1: all alike
+  /// A of the step to X(step + 1): of a sequence, else only().
+  const Gso& at(std::int64_t copy, std::int64_t step) const;
+  /// Of a sequence the one with most entries, else itself: what costs are reckoned with.
+  Operators largest() const { return is_sequence() ? Operators(first_) : *this; }
+  /// Steps [begin, end) of a sequence; what has no steps is itself.
+  Operators steps(std::int64_t begin, std::int64_t end) const;
+
+  /// Not of a sequence.
   const Gso& of_group(std::int64_t group) const;
   std::int64_t share(std::int64_t group) const;
 
   std::int64_t num_nodes() const { return first_.num_nodes(); }
-  std::int64_t num_nonzeros() const;  ///< of all groups together
+  std::int64_t num_nonzeros() const;  ///< of all groups together; of a sequence, largest()
   std::int64_t num_graphs() const { return first_.num_graphs(); }
   std::span<const std::int64_t> graph_ptr() const { return first_.graph_ptr(); }
 
@@ -51,8 +71,14 @@ class Operators {
   std::vector<std::int64_t> channel_begins(std::int64_t channels) const;
 
  private:
+  struct Sequence {
+    std::vector<Gso> operators;
+    std::vector<std::int32_t> index;  // [copies, steps]
+    std::int64_t steps = 0;
+  };
   Gso first_;
   std::shared_ptr<const std::vector<OperatorGroup>> groups_;  // null: first_ alone
+  std::shared_ptr<const Sequence> sequence_;                  // null: A is the same at every step
 };
 
 /// The operators of some graphs of a batch, see select_graphs() of one.

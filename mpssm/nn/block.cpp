@@ -47,6 +47,12 @@ BlockImpl::BlockImpl(const BlockOptions& options) : options_(options) {
   mlp_in = register_module("mlp_in", torch::nn::Linear(width, options_.hidden_channels));
   mlp_out = register_module("mlp_out",
                             torch::nn::Linear(options_.hidden_channels, options_.out_channels));
+  if (options_.entries != EntriesKind::kFixed) {
+    entries =
+        register_module("entries", Entries(EntriesOptions{.kind = options_.entries,
+                                                          .channels = options_.state_channels,
+                                                          .num_entries = options_.num_entries}));
+  }
 }
 
 torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Operators& gso, Mode mode,
@@ -55,22 +61,37 @@ torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Operato
   TORCH_CHECK_VALUE(gso.num_groups() == groups, "Block: expected operators of ", groups,
                     " groups of channels, got ", gso.num_groups());
   const ops::RecurrenceWeights weights{w_state->forward(), {}};
-  const ops::RecurrenceOptions how{
-      .plan = gso_values.defined() ? engine::Plan::kStepwise : options_.plan,
-      .plan_costs = options_.plan_costs.get(),
-      .outputs = outputs,
-      .operator_calls = options_.operator_calls,
-      .hops_per_step = mode == Mode::kTemporal ? options_.hops_per_step : 1,
-      .gso_values = gso_values,
-      .precision = options_.precision};
+  ops::RecurrenceOptions how{.plan = gso_values.defined() ? engine::Plan::kAuto : options_.plan,
+                             .plan_costs = options_.plan_costs.get(),
+                             .outputs = outputs,
+                             .operator_calls = options_.operator_calls,
+                             .hops_per_step = mode == Mode::kTemporal ? options_.hops_per_step : 1,
+                             .gso_values = gso_values,
+                             .precision = options_.precision};
+  graph::Operators pattern = gso;
+  if (!entries.is_empty()) {
+    TORCH_CHECK_VALUE(!gso_values.defined(),
+                      "Block: expected no entries of A beside those that it learns");
+    pattern = entries->pattern(gso.only());
+    how.gso_values = entries->forward(c, pattern.only());
+  }
   return mode == Mode::kStatic
-             ? ops::recurrence_static(gso, c, weights, options_.hops + 1, how).output
-             : ops::recurrence_temporal(gso, c, weights, how).output;
+             ? ops::recurrence_static(pattern, c, weights, options_.hops + 1, how).output
+             : ops::recurrence_temporal(pattern, c, weights, how).output;
 }
 
 torch::Tensor BlockImpl::recur(const torch::Tensor& u, const graph::Operators& gso, Mode mode,
                                engine::Outputs outputs) {
   return recur_from(ops::matmul(u, w_in, options_.precision), gso, mode, outputs);
+}
+
+graph::Gso BlockImpl::operator_for(const torch::Tensor& u, const graph::Operators& gso) {
+  if (entries.is_empty()) return gso.only();
+  const torch::Tensor c = u.defined() ? ops::matmul(u, w_in, options_.precision) : u;
+  const graph::Gso& pattern = entries->pattern(gso.only());
+  const torch::Tensor values =
+      entries->forward(c, pattern).detach().to(torch::kDouble).contiguous();
+  return pattern.with_values({values.data_ptr<double>(), static_cast<std::size_t>(values.numel())});
 }
 
 torch::Tensor BlockImpl::decode(const torch::Tensor& x, const torch::Tensor& residual,
@@ -119,6 +140,8 @@ torch::Tensor BlockImpl::recur_pairs(const torch::Tensor& c, const graph::Operat
                                      std::int64_t begin, std::int64_t end) {
   TORCH_CHECK_VALUE(options_.state.kind != StateKind::kDense,
                     "Block: expected a diagonal W where channels are taken apart, got a dense one");
+  TORCH_CHECK_VALUE(entries.is_empty(),
+                    "Block: expected the operator's own entries where channels are taken apart");
   const ops::RecurrenceWeights weights{w_state->forward().slice(0, begin, end), {}};
   return ops::recurrence_static(gso, c, weights, options_.hops + 1,
                                 {.plan = options_.plan,

@@ -15,6 +15,7 @@
 #include "mpssm/engine/row_place.h"
 #include "mpssm/graph/operators.h"
 #include "mpssm/nn/activation.h"
+#include "mpssm/nn/entries.h"
 #include "mpssm/nn/norm.h"
 #include "mpssm/nn/state_matrix.h"
 
@@ -40,6 +41,9 @@ struct BlockOptions {
   /// Width of an extra linear map on X before the norm; 0: none. Only diagonalise() sets it.
   std::int64_t mix_channels = 0;
   double dropout = 0.0;  ///< inside the MLP, after the activation
+  /// Where A's entries come from; learned ones take plans stepwise and diagonal.
+  EntriesKind entries = EntriesKind::kFixed;
+  std::int64_t num_entries = 0;  ///< of kFree: nonzeros of the operator
   engine::Plan plan = engine::Plan::kAuto;
   std::shared_ptr<const engine::PlanCosts> plan_costs = {};  ///< of kAuto; null: the built-in ones
   std::int64_t operator_calls = 1;  ///< on one graph, see ops::RecurrenceOptions
@@ -66,7 +70,7 @@ class BlockImpl : public torch::nn::Module {
     double dropout = 0.0;  ///< in training
     bool residual = true;
     /// Entries of A in the order of gso.col(), in place of its own; for their gradient. The
-    /// recurrence then goes step by step. Undefined: those of the operator.
+    /// recurrence then chooses its plan. Undefined: those of the operator.
     torch::Tensor gso_values = {};
   };
   torch::Tensor forward_around(const torch::Tensor& h, const Around& around,
@@ -83,6 +87,9 @@ class BlockImpl : public torch::nn::Module {
   /// X alone: what the MLP reads.
   torch::Tensor recur(const torch::Tensor& u, const graph::Operators& gso,
                       Mode mode = Mode::kStatic, engine::Outputs outputs = engine::Outputs::kLast);
+  /// The operator that X is computed with, for entries that are learned; u as in recur(), needed by
+  /// attention alone.
+  graph::Gso operator_for(const torch::Tensor& u, const graph::Operators& gso);
   /// The MLP with its norm, at every node by itself.
   torch::Tensor decode(const torch::Tensor& x) { return decode(x, {}, 0.0, {}); }
 
@@ -91,6 +98,7 @@ class BlockImpl : public torch::nn::Module {
   torch::Tensor w_in;            ///< B: [in, C]
   StateMatrix w_state{nullptr};  ///< W
   torch::Tensor w_out;           ///< [C, mix_channels], undefined if there is none
+  Entries entries{nullptr};      ///< of A, empty if they are the operator's own
   Norm state_norm{nullptr};
   torch::nn::Linear mlp_in{nullptr};   ///< W1, b1
   torch::nn::Linear mlp_out{nullptr};  ///< W2, b2

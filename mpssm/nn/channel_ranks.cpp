@@ -29,6 +29,7 @@ std::string why_not_by_channels(const ModelOptions& options, std::int64_t ranks)
   if (options.input_dropout > 0.0 || options.readout_dropout > 0.0) {
     return "dropout of the input or before the readout is drawn for all nodes at once";
   }
+  if (options.entries != EntriesKind::kFixed) return "entries of A are learned from all channels";
   if (options.hidden_channels / 2 < ranks) {
     return fmt::format("{} channels are {} pairs, less than one for each rank",
                        options.hidden_channels, options.hidden_channels / 2);

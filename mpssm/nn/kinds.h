@@ -27,6 +27,22 @@ inline StateKind state_kind_from_name(std::string_view name) {
   return table_of(StateKind{}).from_name("state_kind_from_name", name);
 }
 
+/// Where the entries of a block's operator come from (nn/entries.h).
+enum class EntriesKind {
+  kFixed,      ///< the operator's own
+  kFree,       ///< its own and a learned change of each; binds the model to one graph
+  kAttention,  ///< softmax over neighbours of scores of the block's input, as in GAT
+  kGin,        ///< A + (1 + eps) I with a learned eps
+};
+inline constexpr base::EnumRow<EntriesKind> kEntriesKinds[] = {
+    {EntriesKind::kFixed, "fixed"},
+    {EntriesKind::kFree, "free"},
+    {EntriesKind::kAttention, "attention"},
+    {EntriesKind::kGin, "gin"},
+};
+constexpr base::EnumTable<EntriesKind> table_of(EntriesKind) { return kEntriesKinds; }
+constexpr std::string_view to_string(EntriesKind kind) { return table_of(kind).name(kind); }
+
 /// Over the channels of node features.
 enum class NormKind { kNone, kLayer, kBatch };
 inline constexpr base::EnumRow<NormKind> kNormKinds[] = {

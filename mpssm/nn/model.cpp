@@ -31,6 +31,8 @@ BlockOptions block_options(const ModelOptions& options) {
   block.activation = options.activation;
   block.state_norm = options.state_norm;
   block.dropout = options.dropout;
+  block.entries = options.entries;
+  block.num_entries = options.num_entries;
   block.plan = options.plan;
   block.plan_costs = options.plan_costs;
   block.operator_calls = options.operator_calls;
@@ -64,9 +66,13 @@ RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Operators& gs
                 .temporal = query.temporal,
                 .diagonal = query.diagonal,
                 .outputs = query.outputs,
-                .precision = by_torch ? engine::Precision::kFloat32 : query.precision,
+                .precision = by_torch || (query.gso_values && query.diagonal)
+                                 ? engine::Precision::kFloat32
+                                 : query.precision,
                 .hops_per_step = query.hops_per_step},
-      .wanted = {.input = query.training, .w_state = query.training}};
+      .wanted = {.input = query.training,
+                 .w_state = query.training,
+                 .gso_values = query.training && query.gso_values}};
   RecurrenceMemory memory;
   memory.kept = query.element_size * engine::saved_size<float>(call);
   memory.once = engine::forward_bytes<float>(call, query.workers);
@@ -75,8 +81,9 @@ RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Operators& gs
   }
   // Of a large operator there is a copy in another order of its nodes, where that should pay.
   if (gso.num_nodes() >= graph::kLeastOrderedNodes) {
-    for (std::int64_t g = 0; g < gso.num_groups(); ++g) {
-      memory.once += graph::ordered_bytes(gso.of_group(g), query.element_size);
+    const graph::Operators largest = gso.largest();
+    for (std::int64_t g = 0; g < largest.num_groups(); ++g) {
+      memory.once += graph::ordered_bytes(largest.of_group(g), query.element_size);
     }
   }
   return memory;
@@ -97,6 +104,8 @@ ModelImpl::ModelImpl(const ModelOptions& options) : options_(options) {
                     "Model: readout forecast needs temporal mode");
   TORCH_CHECK_VALUE(options.input_dropout >= 0.0 && options.input_dropout < 1.0,
                     "Model: expected input_dropout in [0, 1), got ", options.input_dropout);
+  TORCH_CHECK_VALUE(options.entries != EntriesKind::kAttention || options.mode == Mode::kStatic,
+                    "Model: entries by attention need static mode");
   set_recompute(options.recompute);
   const std::int64_t hidden = options.hidden_channels;
   encoder_ = register_module("encoder", torch::nn::Linear(options.in_channels, hidden));
@@ -192,6 +201,8 @@ torch::Tensor ModelImpl::forward(const torch::Tensor& x, const graph::Operators&
 torch::Tensor ModelImpl::forward_with_entries(const torch::Tensor& x, const graph::Operators& gso,
                                               const torch::Tensor& entries) {
   TORCH_CHECK_VALUE(!is_training(), "forward_with_entries: expected a model in evaluation mode");
+  TORCH_CHECK_VALUE(options_.entries == EntriesKind::kFixed,
+                    "forward_with_entries: expected a model that learns no entries itself");
   return run(x, gso, entries);
 }
 
@@ -213,6 +224,16 @@ ModelImpl::Trace ModelImpl::trace(const torch::Tensor& x, const graph::Operators
   }
   trace.h.push_back(h);
   return trace;
+}
+
+graph::Operators ModelImpl::block_operator(std::int64_t block, const torch::Tensor& x,
+                                           const graph::Operators& gso) {
+  if (options_.entries == EntriesKind::kFixed) return gso;
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor u = options_.entries == EntriesKind::kAttention
+                              ? trace(x, gso).u[static_cast<std::size_t>(block)]
+                              : torch::Tensor();
+  return blocks_[static_cast<std::size_t>(block)]->operator_for(u, gso);
 }
 
 torch::Tensor ModelImpl::run(const torch::Tensor& x, const graph::Operators& gso,
@@ -278,13 +299,16 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Operators
                           .diagonal = options.state.kind != StateKind::kDense,
                           .outputs = temporal ? engine::Outputs::kAll : engine::Outputs::kLast,
                           .training = training,
+                          .gso_values = options.entries != EntriesKind::kFixed,
+                          .sequence = gso.is_sequence(),
                           .operator_calls = options.operator_calls,
                           .workers = ops::num_threads(),
                           .precision = options.precision,
                           .hops_per_step = temporal ? options.hops_per_step : 1,
                           .costs = options.plan_costs.get()};
-  const engine::Plan plan =
-      options.plan == engine::Plan::kAuto ? engine::choose_plan(gso, query) : options.plan;
+  const engine::Plan plan = options.plan == engine::Plan::kAuto
+                                ? engine::choose_plan(gso.largest(), query)
+                                : options.plan;
   const std::int64_t features = batch * (temporal ? num_steps : 1) * gso.num_nodes() *
                                 (options.hidden_channels + state_channels) / 2 * query.element_size;
   // In units of `features`, from the peaks of whole processes rather than from counting tensors;
@@ -310,8 +334,14 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Operators
                (options.recompute ? kRunsAgain : 0.0) + (temporal ? 0.0 : kAtOnce);
   }
   const RecurrenceMemory of_plan = recurrence_memory(plan, gso, query);
-  return static_cast<std::int64_t>(in_units * static_cast<double>(features)) + of_plan.once +
-         (training ? full_blocks * of_plan.kept : 0);
+  // Learned entries: values and transposed ones, float and double, kept with each block's call, the
+  // tensors they come from, and once the places of the transposed ones.
+  constexpr std::int64_t kOfEntry = 56;
+  const std::int64_t of_entries = query.gso_values ? (training ? full_blocks + 1 : 1) * kOfEntry *
+                                                         (gso.num_nonzeros() + gso.num_nodes())
+                                                   : 0;
+  return of_entries + static_cast<std::int64_t>(in_units * static_cast<double>(features)) +
+         of_plan.once + (training ? full_blocks * of_plan.kept : 0);
 }
 
 }  // namespace mpssm::nn

@@ -58,6 +58,9 @@ struct ModelOptions {
   /// kForecast: a linear map from the last so many steps of x straight to the output, started at
   /// zero; 0: none.
   std::int64_t skip_steps = 0;
+  /// Where the entries of each block's A come from. kAttention: static mode.
+  EntriesKind entries = EntriesKind::kFixed;
+  std::int64_t num_entries = 0;  ///< kFree: nonzeros of the operator; binds the model to one graph
   engine::Plan plan = engine::Plan::kAuto;
   std::shared_ptr<const engine::PlanCosts> plan_costs = {};  ///< of kAuto; null: the built-in ones
   /// Calls on one graph that can share its eigenbasis (plan kAuto); 1: every call has its own
@@ -102,6 +105,10 @@ class ModelImpl : public GraphModule {
     std::vector<torch::Tensor> state;  ///< [num_blocks] X, which its MLP reads
   };
   Trace trace(const torch::Tensor& x, const graph::Operators& gso);
+
+  /// The operators that block number `block` runs with on x: gso, or it with learned entries.
+  graph::Operators block_operator(std::int64_t block, const torch::Tensor& x,
+                                  const graph::Operators& gso);
 
   /// For a model with skip_steps: its linear map starts at weight [out, skip_steps * in] and bias
   /// [out], all else at zero output.

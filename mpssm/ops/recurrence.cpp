@@ -2,6 +2,7 @@
 // The engine's recurrence on tensors: checks, memory, autograd.
 #include "mpssm/ops/recurrence.h"
 
+#include <algorithm>
 #include <fmt/core.h>
 #include <optional>
 #include <string>
@@ -102,6 +103,16 @@ std::int64_t check_arguments(const char* name, Mode mode, const graph::Operators
                      ": expected initial of type ", u.scalar_type(), ", got ",
                      options.initial.scalar_type());
   }
+  if (gso.is_sequence()) {
+    const std::int64_t copies = u.numel() / std::max<std::int64_t>(u.size(-1) * n * num_steps, 1);
+    TORCH_CHECK_VALUE(temporal, name, ": expected one operator for all steps, got a sequence");
+    TORCH_CHECK_VALUE(
+        gso.num_steps() == num_steps && (gso.num_copies() == 1 || gso.num_copies() == copies), name,
+        ": expected operators of ", num_steps, " steps of ", copies, " copies, got ",
+        gso.num_steps(), " of ", gso.num_copies());
+    TORCH_CHECK_VALUE(!options.gso_values.defined(), name,
+                      ": expected no gso_values for a sequence of operators");
+  }
   if (options.gso_values.defined()) {
     TORCH_CHECK_VALUE(
         options.gso_values.dim() == 1 && options.gso_values.numel() == gso.num_nonzeros(), name,
@@ -135,7 +146,8 @@ engine::RecurrenceWanted wanted_by(const Tensors& tensors) {
 graph::Operators with_entries(const graph::Operators& gso, const at::Tensor& values) {
   if (!values.defined()) return gso;
   const at::Tensor copy = values.to(at::kDouble).contiguous();
-  return gso.only().with_values({copy.data_ptr<double>(), static_cast<std::size_t>(copy.numel())});
+  return gso.only().with_values({copy.data_ptr<double>(), static_cast<std::size_t>(copy.numel())},
+                                graph::ValueCheck::kNone);
 }
 
 template <typename T>
@@ -289,6 +301,12 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Operators&
                 .precision = options.precision,
                 .hops_per_step = options.hops_per_step,
                 .all_channels = options.all_channels};
+  if (options.gso_values.defined()) {
+    // The operator lives for this call: an order of its nodes would not pay. Slices in bf16 have no
+    // gradient of the entries.
+    call.shape.ordering = engine::Ordering::kNever;
+    if (call.shape.diagonal) call.shape.precision = engine::Precision::kFloat32;
+  }
   call.has_initial = options.initial.defined();
   call.wanted = wanted_by(tensors);
   const PlanQuery query{.batch = call.shape.batch,
@@ -299,6 +317,7 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Operators&
                         .outputs = options.outputs,
                         .training = call.wanted.any(),
                         .gso_values = options.gso_values.defined(),
+                        .sequence = gso.is_sequence(),
                         .element_size = static_cast<std::int64_t>(u.element_size()),
                         .operator_calls = options.operator_calls,
                         .workers = num_threads(),
@@ -307,8 +326,8 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Operators&
                         .costs = options.plan_costs};
   call.plan = options.plan;
   if (call.plan == Plan::kAuto) {
-    call.plan = choose_plan(gso, query);
-  } else if (const std::string reason = why_not(call.plan, gso, query); !reason.empty()) {
+    call.plan = choose_plan(gso.largest(), query);
+  } else if (const std::string reason = why_not(call.plan, gso.largest(), query); !reason.empty()) {
     TORCH_CHECK_VALUE(false, name, ": plan ", to_string(call.plan), " cannot run this: ", reason);
   }
   call.shape.gso = with_entries(gso, tensors.gso_values);

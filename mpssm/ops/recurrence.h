@@ -42,8 +42,8 @@ struct RecurrenceOptions {
   std::int64_t all_channels = 0;
   /// r of a sequence: X(t+1) = A^r X(t) W^r + U(t+1) B. Static calls have one hop per step.
   std::int64_t hops_per_step = 1;
-  /// Entries of A in the order of gso.col(), replacing its own; may require a gradient
-  /// (plan stepwise only).
+  /// Entries of A in the order of gso.col(), replacing its own; may require a gradient. Plans
+  /// stepwise and diagonal; the latter then keeps O(sqrt T) slices of channels at a time.
   at::Tensor gso_values = {};
   /// kBf16: states and factors in bfloat16 where the plan has such a form (engine::runs_in_bf16);
   /// tensors are float either way. Not with Plan::kReference.
@@ -63,7 +63,8 @@ RecurrenceResult recurrence_static(const graph::Operators& gso, const at::Tensor
                                    const RecurrenceWeights& weights, std::int64_t num_steps,
                                    const RecurrenceOptions& options = {});
 
-/// A sequence: u [..., T, N, C_in], right at every step.
+/// A sequence: u [..., T, N, C_in], right at every step. The operators may be a sequence, too, of T
+/// steps, for each copy by itself or for all alike: X(t) = A(t) X(t-1) W + U(t) B.
 RecurrenceResult recurrence_temporal(const graph::Operators& gso, const at::Tensor& u,
                                      const RecurrenceWeights& weights,
                                      const RecurrenceOptions& options = {});

@@ -23,10 +23,22 @@ RecurrenceResult finish(std::vector<at::Tensor> states, Outputs outputs) {
   return {at::stack(states, -3), last};
 }
 
+/// A(t) x, copy by copy if they differ.
+at::Tensor hop_at(const graph::Operators& gso, const at::Tensor& x, std::int64_t t,
+                  const at::Tensor& values) {
+  if (gso.num_copies() == 1) return reference_spmm(gso.at(0, t), x, values);
+  std::vector<at::Tensor> copies;
+  const at::Tensor rows = x.flatten(0, -3);
+  for (std::int64_t b = 0; b < rows.size(0); ++b) {
+    copies.push_back(reference_spmm(gso.at(b, t), rows[b], values));
+  }
+  return at::stack(copies).view(x.sizes());
+}
+
 /// A x W, each group of channels by itself.
 at::Tensor hop_of_groups(const graph::Operators& gso, const at::Tensor& x, const at::Tensor& w,
-                         const at::Tensor& values) {
-  if (gso.is_single()) return reference_times_w(reference_spmm(gso.only(), x, values), w);
+                         const at::Tensor& values, std::int64_t t) {
+  if (gso.num_groups() == 1) return reference_times_w(hop_at(gso, x, t, values), w);
   const std::vector<std::int64_t> begins = gso.channel_begins(x.size(-1));
   std::vector<at::Tensor> parts;
   std::int64_t w_begin = 0;
@@ -53,7 +65,7 @@ RecurrenceResult loop(const graph::Operators& gso, const RecurrenceWeights& weig
     at::Tensor input = input_at(t);
     if (weights.w_in.defined()) input = at::matmul(input, weights.w_in);
     for (std::int64_t hop = 0; x.defined() && hop < options.hops_per_step; ++hop) {
-      x = hop_of_groups(gso, x, weights.w_state, options.gso_values);
+      x = hop_of_groups(gso, x, weights.w_state, options.gso_values, t);
     }
     x = x.defined() ? x + input : input;
     if (options.outputs == Outputs::kAll || t + 1 == num_steps) states.push_back(x);

@@ -82,6 +82,9 @@ std::vector<CardLine> lines_of(const DataCard& card) {
   if (card.series) {
     line("series", fmt::format("{} steps; {} seen, {} ahead", card.series->steps, card.series->lags,
                                card.series->horizon));
+    if (card.series->graphs > 1) {
+      line("over time", fmt::format("{} graphs, one after the other", card.series->graphs));
+    }
   }
   line("features", fmt::format("{} for each node", card.features));
   if (card.encoded > 0) {
@@ -156,6 +159,7 @@ std::string to_json(const DataCard& card, int indent) {
     json["series"] = {{"steps", card.series->steps},
                       {"lags", card.series->lags},
                       {"horizon", card.series->horizon}};
+    if (card.series->graphs > 1) json["series"]["graphs"] = card.series->graphs;
   }
   ordered_json classes = ordered_json::array();
   for (const DataCard::Class& one : card.classes) {

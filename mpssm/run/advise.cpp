@@ -164,7 +164,8 @@ AdviceResult advice_for_page(const Experiment& experiment, const std::string& no
   const graph::Operators operators = experiment.problem->sample(0).gso;
   if (!operators.is_single()) return result;  // what follows is about one operator
   const graph::Gso& gso = operators.only();
-  if (model != nullptr && model->options().precision == engine::Precision::kFloat32) {
+  if (model != nullptr && model->options().precision == engine::Precision::kFloat32 &&
+      model->options().entries == nn::EntriesKind::kFixed) {
     // The states of one block are kept, which training need not have done, beside what blocks keep
     // that do not run again; a page should not take more memory than was announced.
     const std::int64_t kept =
@@ -254,6 +255,7 @@ Listening listening_of(const Experiment& experiment, std::int64_t count) {
   const auto* model = dynamic_cast<const nn::ModelImpl*>(experiment.model.module.get());
   if (model != nullptr && model->options().recompute) return {};
   const task::Problem::Sample input = experiment.problem->sample(0);
+  if (input.gso.is_sequence()) return {};  // hops are those of one graph
   const std::vector<std::int64_t> targets =
       spread_over_test(dataset, experiment.config.data.split, input.gso.num_nodes(), count);
   const torch::AutoGradMode with_grad(true);

@@ -50,6 +50,11 @@ void take_sample(OpenRun& run, std::int64_t index) {
     run.graph.graph = nodes->graph;
     run.graph.node_ids = nodes->node_ids;
   } else if (const auto* series = std::get_if<data::SeriesData>(&dataset.content)) {
+    if (run.input.gso.is_sequence()) {
+      throw base::Error(dataset.name,
+                        "its graph changes with time (data.graph_over_time), and this question is "
+                        "about one graph");
+    }
     run.graph.graph = series->graph;
     run.graph.node_ids = series->node_ids;
   } else {

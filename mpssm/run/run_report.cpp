@@ -241,7 +241,11 @@ std::vector<report::HopNorms> norms_of(const Experiment& experiment) {
   for (std::int64_t tau = 0; tau <= std::clamp(hops, kLeastHops, kMostHops); ++tau) {
     taus.push_back(tau);
   }
-  if (model == nullptr) return {{"the graph alone", std::vector<double>(taus.size(), 1.0)}};
+  // The picture has one operator for all blocks, and not one that is learned.
+  const bool changes = experiment.problem->sample(0).gso.is_sequence();
+  if (model == nullptr || changes || model->options().entries != nn::EntriesKind::kFixed) {
+    return {{"the graph alone", std::vector<double>(taus.size(), 1.0)}};
+  }
   std::vector<report::HopNorms> blocks;
   for (const nn::Block& block : model->blocks()) {
     blocks.push_back({fmt::format("block {}", blocks.size() + 1),
@@ -254,13 +258,18 @@ report::Explorer explorer_of(const Experiment& experiment,
                              std::vector<report::NodeColour> colours) {
   const data::Dataset& dataset = *experiment.dataset;
   const auto* nodes = std::get_if<data::NodeData>(&dataset.content);
-  report::Explorer explorer{.gso = experiment.problem->sample(0).gso.only(),
-                            .node_ids = nodes != nullptr
-                                            ? nodes->node_ids
-                                            : std::get<data::SeriesData>(dataset.content).node_ids,
-                            .colours = std::move(colours),
-                            .blocks = norms_of(experiment),
-                            .position = board_places(dataset)};
+  const graph::Operators operators = experiment.problem->sample(0).gso;
+  // Of a graph that changes, the edges of all times.
+  report::Explorer explorer{
+      .gso = !operators.is_sequence()
+                 ? operators.only()
+                 : graph::make_gso(std::get<data::SeriesData>(dataset.content).graph,
+                                   {.kind = operators.largest().only().kind()}),
+      .node_ids =
+          nodes != nullptr ? nodes->node_ids : std::get<data::SeriesData>(dataset.content).node_ids,
+      .colours = std::move(colours),
+      .blocks = norms_of(experiment),
+      .position = board_places(dataset)};
   explorer.target = explorer.gso.num_nodes() / 2;
   if (!explorer.position.empty()) {
     // The middle of a board, not of its edge.

@@ -59,6 +59,7 @@ namespace {
 /// The first setting that only series know, nullptr: none is given.
 const char* setting_of_series(const ProblemOptions& options) {
   if (options.on_validation) return "train.on_validation";
+  if (options.graph_over_time) return "data.graph_over_time";
   if (options.series.fill) return "data.fill";
   if (options.series.mark_missing) return "data.mark_missing";
   if (options.series.deviation) return "data.deviation";

@@ -29,8 +29,9 @@ struct ProblemOptions {
   std::int64_t batch = 32;
   std::int64_t channels = 64;  ///< of the network, for the size of batches in evaluation
   Loss loss = Loss::kAuto;
-  bool class_weights = false;  ///< node classes: each class counts the same
-  bool on_validation = false;  ///< series: train on the validation part as well
+  bool class_weights = false;    ///< node classes: each class counts the same
+  bool on_validation = false;    ///< series: train on the validation part as well
+  bool graph_over_time = false;  ///< series: the graph of each step, not that of all
   SeriesOptions series = {};
 };
 

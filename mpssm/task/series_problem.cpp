@@ -33,13 +33,79 @@ std::int64_t windows_at_once(const data::SeriesData& data, const ProblemOptions&
   return std::max({options.batch, std::min(kMost, fitting), std::int64_t{1}});
 }
 
+/// The operator of the series, or one for each of its steps.
+class OperatorsOverTime {
+ public:
+  explicit OperatorsOverTime(graph::Operators gso) : gso_(std::move(gso)) {}
+  /// Throws base::Error if nothing changes with time.
+  OperatorsOverTime(const data::Dataset& dataset, const graph::GsoGroups& groups) {
+    const auto& series = std::get<data::SeriesData>(dataset.content);
+    if (series.changing.of_step.empty()) {
+      throw base::Error("data.graph_over_time",
+                        dataset.name + " has edges without times, one graph for all steps");
+    }
+    if (!groups.is_single()) {
+      throw base::Error("data.graph_over_time",
+                        "a sequence of graphs has one operator for all channels, got model.gso = " +
+                            to_string(groups));
+    }
+    for (const graph::Graph& graph : series.changing.graphs) {
+      steps_.push_back(graph::make_gso(graph, {.kind = groups.groups[0].kind}));
+    }
+    of_step_ = series.changing.of_step;
+  }
+
+  /// Of steps [window, window + lags) for each window.
+  graph::Operators of(Samples windows, std::int64_t lags) const {
+    if (steps_.empty()) return gso_;
+    std::vector<graph::Gso> used;
+    std::vector<std::int32_t> place(steps_.size(), -1);
+    std::vector<std::int32_t> index;
+    for (const std::int64_t window : windows) {
+      for (std::int64_t t = window; t < window + lags; ++t) {
+        std::int32_t& at = place[static_cast<std::size_t>(of_step_[static_cast<std::size_t>(t)])];
+        if (at < 0) {
+          at = static_cast<std::int32_t>(used.size());
+          used.push_back(steps_[static_cast<std::size_t>(of_step_[static_cast<std::size_t>(t)])]);
+        }
+        index.push_back(at);
+      }
+    }
+    return graph::Operators::sequence(std::move(used), std::move(index), lags);
+  }
+
+  /// For estimates: a window in which every step has the most entries.
+  graph::Operators largest(std::int64_t lags) const {
+    if (steps_.empty()) return gso_;
+    const auto largest = std::max_element(
+        steps_.begin(), steps_.end(),
+        [](const auto& a, const auto& b) { return a.num_nonzeros() < b.num_nonzeros(); });
+    return graph::Operators::sequence(
+        {*largest}, std::vector<std::int32_t>(static_cast<std::size_t>(lags)), lags);
+  }
+
+  std::int64_t bytes() const {
+    constexpr std::int64_t kOfEntry = 40;
+    std::int64_t entries = steps_.empty() ? gso_.num_nonzeros() : 0;
+    for (const graph::Gso& gso : steps_) entries += gso.num_nonzeros() + gso.num_nodes();
+    return kOfEntry * entries;
+  }
+
+ private:
+  graph::Operators gso_;
+  std::vector<graph::Gso> steps_;  // empty: gso_ at every step
+  std::vector<std::int32_t> of_step_;
+};
+
 class SeriesProblem final : public Problem {
  public:
   SeriesProblem(const data::Dataset& dataset, const ProblemOptions& options,
                 const Preprocessing* learned)
       : data_(std::get<data::SeriesData>(dataset.content)),
         encoded_(data_.graph, options.encodings, data_.edge_table, learned),
-        gso_(graph::make_operators(data_.graph, options.gso)),
+        operators_(options.graph_over_time
+                       ? OperatorsOverTime(dataset, options.gso)
+                       : OperatorsOverTime(graph::make_operators(data_.graph, options.gso))),
         split_(dataset.is_new ? all_windows_in_test(data_) : data::window_split(data_)),
         train_end_(options.on_validation ? split_.test : split_.val),
         view_(data_, options.series, train_end_, learned),
@@ -74,15 +140,16 @@ class SeriesProblem final : public Problem {
             .num_steps = data_.lags};
   }
 
-  graph::Operators largest_gso(std::int64_t) const override { return gso_; }
+  graph::Operators largest_gso(std::int64_t) const override {
+    return operators_.largest(data_.lags);
+  }
   std::int64_t evaluation_batch() const override { return evaluation_batch_; }
   std::int64_t data_bytes() const override {
     // Forecasts of the largest part that is evaluated, in pieces and joined, and the truth.
     const std::int64_t windows = std::max(split_.test - split_.val, split_.end - split_.test);
     const std::int64_t forecasts = windows * data_.num_nodes * data_.horizon;
     const std::int64_t encoded = 2 * evaluation_batch_ * data_.lags * encoded_.bytes();
-    return 8 * inputs_.numel() + 2 * view_.bytes() + 12 * forecasts + encoded +
-           40 * gso_.num_nonzeros();
+    return 8 * inputs_.numel() + 2 * view_.bytes() + 12 * forecasts + encoded + operators_.bytes();
   }
   std::int64_t num_train() const override { return train_end_; }
 
@@ -144,7 +211,8 @@ class SeriesProblem final : public Problem {
   Sample sample(std::int64_t index) const override {
     check_sample(index, split_.end);
     const std::int64_t windows[] = {index};
-    Sample sample{with_encodings(steps_of(inputs_, windows, 0, data_.lags)[0], encoded_), gso_};
+    Sample sample{with_encodings(steps_of(inputs_, windows, 0, data_.lags)[0], encoded_),
+                  operators_.of(windows, data_.lags)};
     if (view_.base.defined()) sample.base = base_of(windows)[0];
     return sample;
   }
@@ -228,7 +296,7 @@ class SeriesProblem final : public Problem {
   torch::Tensor forecast(nn::GraphModule& model, Samples windows) const {
     const torch::Tensor window =
         with_encodings(steps_of(inputs_, windows, 0, data_.lags), encoded_, model.is_training());
-    torch::Tensor output = model.forward(window, gso_);
+    torch::Tensor output = model.forward(window, operators_.of(windows, data_.lags));
     if (view_.is_scaled()) output = output * view_.learned.scale + view_.learned.mean;
     return view_.base.defined() ? output + base_of(windows) : output;
   }
@@ -252,7 +320,7 @@ class SeriesProblem final : public Problem {
 
   const data::SeriesData& data_;
   EncodedFeatures encoded_;
-  graph::Operators gso_;
+  OperatorsOverTime operators_;
   data::WindowSplit split_;
   std::int64_t train_end_;  // training windows are [0, train_end_)
   SeriesView view_;
@@ -278,12 +346,17 @@ void write_forecast(const data::Dataset& dataset, const ProblemOptions& options,
                       fmt::format("expected at least {} steps (data.lags of the model), got {}",
                                   data.lags, data.num_steps));
   }
-  const graph::Operators gso = graph::make_operators(data.graph, options.gso);
+  const OperatorsOverTime operators =
+      options.graph_over_time ? OperatorsOverTime(dataset, options.gso)
+                              : OperatorsOverTime(graph::make_operators(data.graph, options.gso));
+  const std::int64_t last[] = {data.num_steps - data.lags};
   const SeriesView view(data, options.series, 0, &learned);
   const torch::Tensor window = SeriesProblem::with_encodings(
       view.inputs(data, options.series).slice(0, data.num_steps - data.lags),
       EncodedFeatures(data.graph, options.encodings, data.edge_table, &learned));
-  torch::Tensor output = model.forward(window.unsqueeze(0), gso)[0] * learned.scale + learned.mean;
+  torch::Tensor output =
+      model.forward(window.unsqueeze(0), operators.of(last, data.lags))[0] * learned.scale +
+      learned.mean;
   if (view.base.defined()) output = output + view.base.slice(0, data.num_steps).t();
   output = output.contiguous();
   std::string text = "node";

@@ -54,9 +54,29 @@ nn::ModelOptions model_options(const ModelConfig& config, const task::ProblemSha
       options.state.kind != nn::StateKind::kDense) {
     options.plan = engine::Plan::kDiagonal;
   }
+  options.entries = config.entries;
   if (config.node_embedding) options.num_embedded_nodes = shape.num_nodes;
   if (config.skip && shape.readout == nn::Readout::kForecast) options.skip_steps = shape.num_steps;
   return options;
+}
+
+/// Entries of A to learn one by one: 0 unless asked for.
+std::int64_t free_entries(const task::Problem& problem, const ModelConfig& config) {
+  const task::ProblemShape shape = problem.shape();
+  if (config.entries == nn::EntriesKind::kAttention && shape.mode == nn::Mode::kTemporal) {
+    throw base::Error("model.entries", "attention looks at one graph; a series needs another kind");
+  }
+  if (config.entries != nn::EntriesKind::kFixed && problem.largest_gso(1).is_sequence()) {
+    throw base::Error("model.entries",
+                      "learned ones are for one graph, got a sequence of graphs "
+                      "(data.graph_over_time)");
+  }
+  if (config.entries != nn::EntriesKind::kFree) return 0;
+  if (shape.num_nodes == 0) {
+    throw base::Error("model.entries",
+                      "free entries belong to one graph; many graphs need attention or gin");
+  }
+  return problem.largest_gso(1).num_nonzeros();
 }
 
 }  // namespace
@@ -70,6 +90,7 @@ task::ProblemOptions problem_options(const Config& config) {
           .loss = config.train.loss,
           .class_weights = config.train.class_weights,
           .on_validation = config.train.on_validation,
+          .graph_over_time = config.data.graph_over_time,
           .series = {.fill = config.data.fill,
                      .mark_missing = config.data.mark_missing,
                      .deviation = config.data.deviation,
@@ -86,6 +107,7 @@ BuiltModel build_model(const task::Problem& problem, const Config& config) {
                                   "got {}",
                                   options.hops_per_step));
   }
+  options.num_entries = free_entries(problem, config.model);
   options.precision = config.train.precision;
   BuiltModel built;
   built.generator =

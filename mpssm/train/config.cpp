@@ -441,6 +441,16 @@ void check(const Config& config) {
          "data.period", "0 or a number of steps from 2 to 10,000,000",
          toml_value(config.data.period));
   expect_range("data.harmonics", config.data.harmonics, 0, 100);
+  const bool learns_entries = model.entries != nn::EntriesKind::kFixed;
+  expect(!learns_entries || model.kind == ModelKind::kMpssm, "model.entries",
+         fmt::format("fixed with model.kind = {}", to_string(model.kind)),
+         toml_value(model.entries));
+  expect(!learns_entries ||
+             (model.plan != engine::Plan::kDoubling && model.plan != engine::Plan::kSpectral),
+         "model.plan",
+         fmt::format("auto, stepwise, diagonal or reference with model.entries = {}",
+                     to_string(model.entries)),
+         toml_value(model.plan));
   expect(config.data.train_ratio < 1.0, "data.train_ratio", "a number below 1",
          toml_value(config.data.train_ratio));
 }

@@ -83,6 +83,7 @@ struct DataConfig {
   bool standardise = true;
   std::int64_t lags = 0;
   std::int64_t horizon = 0;
+  bool graph_over_time = false;
   double train_ratio = 0.0;
   double period = 0.0;
   std::optional<data::Fill> fill;  ///< none: "auto"
@@ -113,6 +114,7 @@ struct ModelConfig {
   double input_dropout = 0.0;
   double readout_dropout = 0.0;
   graph::GsoGroups gso = graph::GsoKind::kSymNormalized;
+  nn::EntriesKind entries = nn::EntriesKind::kFixed;
   engine::Pooling pooling = engine::Pooling::kMean;
   std::int64_t readout_layers = 1;
   nn::ReadoutShape readout_shape = nn::ReadoutShape::kHalving;
@@ -194,6 +196,8 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("data.deviation", data.deviation,
         "series: learn deviations from the mean at this place of the period");
   visit("data.harmonics", data.harmonics, "series: sines and cosines of the period, as inputs");
+  visit("data.graph_over_time", data.graph_over_time,
+        "series: the graph of each step, by the times of the edges");
   visit("data.split_seed", data.split_seed, "of the random split of data that has none");
   visit("data.make_seed", data.make_seed, "of built-in data");
   visit("data.rewired", data.rewired, "edges to put in and take out (mpssm advise --save)");
@@ -221,6 +225,7 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("model.readout_dropout", model.readout_dropout, "before each layer of the readout");
   visit("model.gso", model.gso,
         "graph shift operator, or a:2,b,c: one per group of channels, with shares;");
+  visit("model.entries", model.entries, "of the operator, in each block");
   visit("model.pooling", model.pooling, "");
   visit("model.readout_layers", model.readout_layers, "linear layers of the readout");
   visit("model.readout_shape", model.readout_shape, "width of all but the last of them");

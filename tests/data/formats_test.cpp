@@ -264,6 +264,55 @@ TEST_F(Formats, EdgeFeaturesOfManyGraphsAreKept) {
               AllOf(HasSubstr("one graph"), HasSubstr("many graphs"), HasSubstr(".npz")));
 }
 
+std::vector<double> weights_at(const SeriesData& data, std::size_t step) {
+  const auto weight = data.changing.graphs[data.changing.of_step[step]].weight();
+  return {weight.begin(), weight.end()};
+}
+
+// a-b from the start, from time 20 on b-c instead, from 30 on both and a-b heavier.
+TEST_F(Formats, EdgesWithTimesAreAGraphForEachStep) {
+  std::string series = "time,a,b,c\n";
+  for (int t = 0; t < 60; ++t) series += fmt::format("{},{},{},{}\n", t, t % 5, t % 3, t % 7);
+  folder_.put("s/series.csv", series);
+  folder_.put("s/edges.csv",
+              "src,dst,weight,time\nb,c,5,20\na,b,1,3\na,b,4,30\nb,c,5,30\na,c,9,99\n");
+  const Dataset before = load(folder_ / "s");
+  const auto& data = std::get<SeriesData>(before.content);
+  ASSERT_EQ(data.changing.graphs.size(), 3u);
+  ASSERT_EQ(data.changing.of_step.size(), 60u);
+  EXPECT_THAT(weights_at(data, 0), ElementsAre(1, 1));
+  EXPECT_THAT(weights_at(data, 19), ElementsAre(1, 1));
+  EXPECT_THAT(weights_at(data, 20), ElementsAre(5, 5));
+  EXPECT_THAT(weights_at(data, 59), ElementsAre(4, 4, 5, 5));
+  EXPECT_EQ(make_card(before).series->graphs, 3);
+  for (const char* out : {"s.npz", "s-tables"}) {
+    save_as(folder_ / out, before);
+    const Dataset after = load(folder_ / out);
+    const auto& again = std::get<SeriesData>(after.content);
+    EXPECT_EQ(again.changing.of_step, data.changing.of_step) << out;
+    for (const std::size_t step : {0, 20, 30}) {
+      EXPECT_EQ(weights_at(again, step), weights_at(data, step)) << out;
+    }
+  }
+}
+
+TEST_F(Formats, StepsOfEdgesAreChecked) {
+  Arrays arrays = {{"x", floats(std::vector<float>(90, 1.0f), {30, 3})},
+                   {"edges", integers({0, 1, 1, 2}, {2, 2})},
+                   {"edge_step", integers({0, 30})}};
+  io::write_npz(folder_ / "d.npz", arrays);
+  EXPECT_THAT(testing::message_of([&] { load(folder_ / "d.npz"); }),
+              HasSubstr("array 'edge_step': [1]: expected a step from 0 to 29, got 30"));
+  arrays["edge_step"] = integers({0, 10});
+  io::write_npz(folder_ / "e.npz", arrays);
+  const Dataset dataset = load(folder_ / "e.npz");
+  const auto& data = std::get<SeriesData>(dataset.content);
+  EXPECT_EQ(data.changing.of_step[9], 0);
+  EXPECT_EQ(data.changing.of_step[10], 1);
+  EXPECT_EQ(data.graph.num_entries(), 4);
+  EXPECT_THAT(dataset.notes, Contains(HasSubstr("data.graph_over_time=true")));
+}
+
 TEST_F(Formats, EdgesThatChangeOverTimeAreOneGraph) {
   std::string series = "time,a,b,c\n";
   for (int t = 0; t < 60; ++t) series += fmt::format("{},{},{},{}\n", t, t % 5, t % 3, t % 7);

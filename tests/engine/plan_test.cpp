@@ -42,14 +42,38 @@ TEST(Planner, TakesTheLoopForASequenceOnlyBecauseOfConstantInputItWouldKeepAllSt
   EXPECT_EQ(choose_plan(large(), query), Plan::kStepwise);
 }
 
-TEST(Planner, PicksStepwiseForDenseSequencesAndForGivenEntries) {
+TEST(Planner, PicksStepwiseForDenseSequencesAndForGivenEntriesWithDenseW) {
   EXPECT_EQ(choose_plan(large(), {.num_steps = 12, .channels = 64, .temporal = true}),
             Plan::kStepwise);
   EXPECT_EQ(choose_plan(large(), {.num_steps = 12, .channels = 64, .outputs = Outputs::kAll}),
             Plan::kStepwise);
-  EXPECT_EQ(
-      choose_plan(large(), {.num_steps = 12, .channels = 64, .diagonal = true, .gso_values = true}),
-      Plan::kStepwise);
+  EXPECT_EQ(choose_plan(large(), {.num_steps = 12, .channels = 64, .gso_values = true}),
+            Plan::kStepwise);
+}
+
+TEST(Planner, TakesASequenceOfGraphsStepByStepOrInSlices) {
+  for (const auto& gso : {large(), small()}) {
+    PlanQuery query{.num_steps = 12, .channels = 64, .temporal = true, .sequence = true};
+    EXPECT_EQ(choose_plan(gso, query), Plan::kStepwise);
+    query.temporal = false;
+    EXPECT_THAT(why_not(Plan::kDoubling, gso, query), HasSubstr("A changes from step to step"));
+    query.temporal = query.diagonal = true;
+    EXPECT_EQ(why_not(choose_plan(gso, query), gso, query), "");
+    EXPECT_THAT(why_not(Plan::kSpectral, gso, query), HasSubstr("A changes from step to step"));
+  }
+}
+
+TEST(Planner, PicksDiagonalForGivenEntriesAndNeverADecompositionOfThem) {
+  for (const auto& gso : {large(), small()}) {
+    PlanQuery query{.num_steps = 5001, .channels = 64, .diagonal = true, .gso_values = true};
+    EXPECT_EQ(choose_plan(gso, query), Plan::kDiagonal);
+    query.training = true;
+    EXPECT_EQ(choose_plan(gso, query), Plan::kDiagonal);
+    EXPECT_LT(plan_memory(Plan::kDiagonal, gso, query),
+              plan_memory(Plan::kStepwise, gso, query) / 10);
+    EXPECT_THAT(why_not(Plan::kSpectral, gso, query),
+                HasSubstr("only plans stepwise and diagonal"));
+  }
 }
 
 TEST(Planner, PicksDiagonalOnLargeGraphsAndSpectralForManyHopsOnSmallOnes) {

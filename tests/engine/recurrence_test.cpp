@@ -80,7 +80,7 @@ void times_w(const Case& c, const double* x, double* y) {
 }
 
 /// x <- A x W, each group of channels with its own A and W.
-void hop(const Case& c, Numbers& x) {
+void hop(const Case& c, Numbers& x, std::int64_t copy, std::int64_t step) {
   const RecurrenceShape& shape = c.call.shape;
   const std::int64_t channels = shape.channels;
   Numbers product(x.size());
@@ -89,7 +89,9 @@ void hop(const Case& c, Numbers& x) {
   }
   const std::vector<std::int64_t> begins = shape.gso.channel_begins(channels);
   for (std::int64_t g = 0; g < shape.gso.num_groups(); ++g) {
-    const auto a = shape.gso.of_group(g).view<double>();
+    const graph::Gso& gso =
+        shape.gso.is_sequence() ? shape.gso.at(copy, step) : shape.gso.of_group(g);
+    const auto a = gso.view<double>();
     for (std::int64_t i = 0; i < shape.num_nodes(); ++i) {
       for (std::int64_t j = begins[g]; j < begins[g + 1]; ++j) {
         double sum = 0.0;
@@ -112,7 +114,7 @@ Numbers definition(const Case& c) {
       std::copy_n(c.initial.begin() + b * shape.block(), shape.block(), x.begin());
     }
     for (std::int64_t t = 0; t < shape.num_steps; ++t) {
-      for (std::int64_t r = 0; r < shape.hops_per_step; ++r) hop(c, x);
+      for (std::int64_t r = 0; r < shape.hops_per_step; ++r) hop(c, x, b, t);
       const double* input =
           c.input.data() + (shape.temporal ? b * shape.num_steps + t : b) * shape.block();
       for (std::int64_t i = 0; i < shape.block(); ++i) x[i] += input[i];
@@ -506,31 +508,141 @@ TEST(EngineRecurrence, OrdersALargeGraphWhateverTheWorkers) {
   EXPECT_FALSE(run<float>(c, grad, SerialExecutor()).w_state == one.w_state);
 }
 
-TEST(EngineRecurrence, StepwiseHasTheGradientOfTheOperator) {
-  for (const bool diagonal : {false, true}) {
-    for (const std::int64_t batch : {1, 2}) {
-      Case c = make_case(Plan::kStepwise, directed(), batch, 4, 4, false, Outputs::kLast, true);
+/// d <grad, definition> / d A's entries, by central differences.
+Numbers entry_differences(const Case& c, const Numbers& grad) {
+  const auto values = c.call.shape.gso.only().values<double>();
+  Numbers expected;
+  for (std::size_t e = 0; e < values.size(); ++e) {
+    double sum = 0.0;
+    for (const double sign : {1.0, -1.0}) {
+      Numbers moved(values.begin(), values.end());
+      moved[e] += sign * 1e-6;
+      Case changed = c;
+      changed.call.shape.gso = c.call.shape.gso.only().with_values(moved);
+      const Numbers output = definition(changed);
+      for (std::size_t i = 0; i < output.size(); ++i) sum += sign * grad[i] * output[i];
+    }
+    expected.push_back(sum / 2e-6);
+  }
+  return expected;
+}
+
+class PlanOfEntries : public ::testing::TestWithParam<Plan> {};
+
+TEST_P(PlanOfEntries, HasTheGradientOfTheEntries) {
+  for (const bool diagonal : {GetParam() == Plan::kDiagonal, true}) {
+    for (Case c : all_cases(GetParam(), directed(), 4)) {
       c.call.shape.diagonal = diagonal;
       c.call.wanted = {.gso_values = true};
       const Numbers grad = random_numbers(c.output_size(), 4);
-      const Result<double> got = run<double>(c, grad, SerialExecutor());
-      const auto values = c.call.shape.gso.only().values<double>();
-      Numbers expected;
-      for (std::size_t e = 0; e < values.size(); ++e) {
-        double sum = 0.0;
-        for (const double sign : {1.0, -1.0}) {
-          Numbers moved(values.begin(), values.end());
-          moved[e] += sign * 1e-6;
-          Case changed = c;
-          changed.call.shape.gso = c.call.shape.gso.only().with_values(moved);
-          const Numbers output = definition(changed);
-          for (std::size_t i = 0; i < output.size(); ++i) sum += sign * grad[i] * output[i];
-        }
-        expected.push_back(sum / 2e-6);
-      }
-      expect_near(expected, got.gso_values, 1e-6, describe(c));
+      const Numbers alone = run<double>(c, grad, SerialExecutor()).gso_values;
+      expect_near(entry_differences(c, grad), alone, 1e-6, describe(c));
+      c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};
+      Result<double> others = run<double>(c, grad, SerialExecutor());
+      c.call.wanted.gso_values = true;
+      others.gso_values = alone;
+      EXPECT_TRUE(run<double>(c, grad, SerialExecutor()) == others) << describe(c);
     }
   }
+}
+
+// As many steps as make stretches of one and of several states, whole and broken off.
+TEST_P(PlanOfEntries, HasItForEveryNumberOfSteps) {
+  for (std::int64_t steps = 1; steps <= 18; ++steps) {
+    for (const bool temporal : {false, true}) {
+      Case c = make_case(GetParam(), directed(), 1, steps, 4, temporal, Outputs::kLast, false);
+      c.call.wanted = {.gso_values = true};
+      const Numbers grad = random_numbers(c.output_size(), 4);
+      expect_near(entry_differences(c, grad), run<double>(c, grad, SerialExecutor()).gso_values,
+                  1e-6, describe(c));
+    }
+  }
+}
+
+TEST_P(PlanOfEntries, HasTheSameBitsOfThemOnAnyNumberOfWorkers) {
+  const graph::Gso large = graph::make_gso(graph::make_random_connected(1500, 3000, 5));
+  for (const auto& [channels, outputs] : {std::pair(40, Outputs::kLast), {6, Outputs::kAll}}) {
+    Case c = make_case(GetParam(), large, 2, 5, channels, true, outputs, true);
+    c.call.wanted = {.input = true, .w_state = true, .initial = true, .gso_values = true};
+    const Numbers grad = random_numbers(c.output_size(), 4);
+    const Result<float> one = run<float>(c, grad, SerialExecutor());
+    for (const std::int64_t workers : {2, 7}) {
+      EXPECT_TRUE(run<float>(c, grad, ThreadPool(workers)) == one)
+          << describe(c) << " on " << workers;
+    }
+  }
+}
+
+/// Three graphs on 6 nodes: edges appear, vanish, and change their weight.
+graph::Operators changing(std::int64_t copies, std::int64_t steps) {
+  std::vector<graph::Gso> operators = {directed()};
+  for (const double weight : {0.5, 2.0}) {
+    graph::EdgeList edges;
+    edges.num_nodes = 6;
+    edges.src = {0, 1, 2, 4, 5};
+    edges.dst = {1, 0, 3, 5, 2};
+    edges.weight = {1.0, weight, 1.0, 3.0 * weight, 1.0};
+    operators.push_back(
+        graph::make_gso(graph::Graph::from_edges(edges, graph::Direction::kDirected)));
+  }
+  std::vector<std::int32_t> index;
+  for (std::int64_t i = 0; i < copies * steps; ++i) {
+    index.push_back(static_cast<std::int32_t>(i * i % 7 % 3));
+  }
+  return graph::Operators::sequence(operators, index, steps);
+}
+
+TEST_P(PlanOfEntries, TakesASequenceOfGraphs) {
+  for (const bool diagonal : {GetParam() == Plan::kDiagonal, true}) {
+    for (Case c : all_cases(GetParam(), directed(), 4)) {
+      const RecurrenceShape& shape = c.call.shape;
+      c.call.shape.diagonal = diagonal;
+      if (diagonal) c.w_state.resize(4);
+      for (const std::int64_t copies : {std::int64_t{1}, shape.batch}) {
+        c.call.shape.gso = changing(copies, shape.num_steps);
+        c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};
+        const Numbers grad = random_numbers(c.output_size(), 4);
+        const Result<double> got = run<double>(c, grad, SerialExecutor());
+        expect_near(definition(c), got.output, 1e-12, describe(c));
+        expect_near(differences(c, &Case::input, grad), got.input, 1e-6, describe(c) + " input");
+        expect_near(differences(c, &Case::w_state, grad), got.w_state, 1e-6, describe(c) + " w");
+        expect_near(differences(c, &Case::initial, grad), got.initial, 1e-6,
+                    describe(c) + " initial");
+      }
+    }
+  }
+}
+
+TEST_P(PlanOfEntries, HasTheSameBitsOfASequenceOnAnyNumberOfWorkers) {
+  std::vector<graph::Gso> operators;
+  for (const std::uint64_t seed : {5, 6}) {
+    operators.push_back(graph::make_gso(graph::make_random_connected(1500, 3000, seed)));
+  }
+  Case c = make_case(GetParam(), operators[0], 2, 5, 40, true, Outputs::kAll, true);
+  c.call.shape.gso = graph::Operators::sequence(operators, {0, 1, 1, 0, 1, 1, 0, 1, 0, 0}, 5);
+  c.call.wanted = {.input = true, .w_state = true, .initial = true};
+  const Numbers grad = random_numbers(c.output_size(), 4);
+  const Result<float> one = run<float>(c, grad, SerialExecutor());
+  for (const std::int64_t workers : {2, 3, 7}) {
+    EXPECT_TRUE(run<float>(c, grad, ThreadPool(workers)) == one) << describe(c) << workers;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Recurrence, PlanOfEntries,
+                         ::testing::Values(Plan::kStepwise, Plan::kDiagonal),
+                         [](const auto& plan) { return std::string(to_string(plan.param)); });
+
+// Four times the steps in about twice the memory, where the loop keeps every state.
+TEST(EngineRecurrence, EntriesOfPlanDiagonalNeedTheRootOfTheStepsInMemory) {
+  const graph::Gso gso = graph::make_gso(graph::make_random_connected(500, 900, 5));
+  const auto bytes = [&](std::int64_t hops) {
+    Case c = make_case(Plan::kDiagonal, gso, 1, hops + 1, 64, false, Outputs::kLast, false);
+    c.call.wanted = {.input = true, .w_state = true, .gso_values = true};
+    EXPECT_EQ(saved_size<float>(c.call), 0);
+    return backward_bytes<float>(c.call, 1);
+  };
+  EXPECT_LE(bytes(4096), 2 * bytes(1024));
+  EXPECT_LE(bytes(1024), 80 * 500 * 16 * 4);  // slices of 16 lanes
 }
 
 TEST(EngineRecurrence, DoublingSaysThatItsNumbersLeaveTheRange) {

@@ -261,6 +261,32 @@ TEST(Gso, WithValuesKeepsThePattern) {
                   StrEq("Gso::with_values: expected 15 values (one per column), got 3")));
 }
 
+TEST(Gso, WithValuesOfWithValuesAndOfADirectedPatternHasItsTranspose) {
+  const Graph arrows = Graph::from_edges({.num_nodes = 4, .src = {0, 1, 1, 3}, .dst = {1, 2, 0, 1}},
+                                         Direction::kDirected);
+  for (const Gso& gso : {make_gso(make_ring(5)), make_gso(arrows), Gso()}) {
+    std::vector<double> values(gso.num_nonzeros());
+    for (std::size_t e = 0; e < values.size(); ++e) values[e] = 1.0 + static_cast<double>(e * e);
+    const Gso other = gso.with_values(std::vector<double>(values.size(), 2.0)).with_values(values);
+    EXPECT_EQ(to_dense(other.transpose_view<double>()), testing::transposed(view_of(other)));
+    EXPECT_TRUE(std::ranges::equal(other.values<float>(), values));
+    for (std::int64_t k = 0; k < other.num_nonzeros(); ++k) {
+      EXPECT_EQ(other.transpose_view<double>().value[k], values[other.transposed_entries()[k]]);
+    }
+    const auto own = gso.values<double>();
+    EXPECT_EQ(gso.with_values({own.begin(), own.end()}).is_symmetric(), gso.is_symmetric());
+    EXPECT_EQ(to_dense(gso.with_values({own.begin(), own.end()}).transpose_view<double>()),
+              testing::transposed(view_of(gso)));
+  }
+}
+
+TEST(Gso, WithValuesTakesWhatIsNotFiniteOnlyIfTold) {
+  const Gso ring = make_gso(make_ring(3));
+  std::vector<double> values(ring.num_nonzeros(), std::nan(""));
+  EXPECT_THROW(ring.with_values(values), std::invalid_argument);
+  EXPECT_TRUE(std::isnan(ring.with_values(values, ValueCheck::kNone).values<double>()[0]));
+}
+
 TEST(Gso, OfABatchIsBlockDiagonal) {
   const std::vector<Graph> graphs = {weighted_graph(0), directed_graph(1), make_path(3)};
   for (const GsoKind kind : kGraphKinds) {

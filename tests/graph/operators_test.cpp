@@ -49,6 +49,44 @@ TEST(Operators, DealChannelsInPairsByShares) {
               ThrowsMessage<std::invalid_argument>(HasSubstr("3 groups, got 4 channels")));
 }
 
+TEST(Operators, OfASequenceAreTakenStepByStep) {
+  const std::vector<Gso> operators = {make_gso(make_grid(3, 4)),
+                                      make_gso(make_ring(12), {.kind = GsoKind::kAdjacency})};
+  const Operators both = Operators::sequence(operators, {0, 0, 1, 1, 0, 1}, 3);
+  EXPECT_TRUE(both.is_sequence());
+  EXPECT_FALSE(both.is_single());
+  EXPECT_EQ(both.num_steps(), 3);
+  EXPECT_EQ(both.num_copies(), 2);
+  EXPECT_EQ(both.at(0, 2).kind(), GsoKind::kAdjacency);
+  EXPECT_EQ(both.at(1, 1).kind(), GsoKind::kSymNormalized);
+  EXPECT_EQ(both.largest().num_nonzeros(), 46);
+  const Operators later = both.steps(1, 3);
+  EXPECT_EQ(later.num_steps(), 2);
+  EXPECT_EQ(later.at(0, 1).kind(), GsoKind::kAdjacency);
+  EXPECT_EQ(later.at(1, 0).kind(), GsoKind::kSymNormalized);
+  EXPECT_THAT([&] { both.only(); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("got a sequence of graphs")));
+  EXPECT_THAT([&] { both.of_group(0); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("got a sequence of graphs")));
+  EXPECT_THAT([&] { both.steps(2, 4); },
+              ThrowsMessage<std::out_of_range>(HasSubstr("some of 3 steps, got [2, 4)")));
+  EXPECT_THAT(
+      [&] {
+        Operators::sequence(operators, {0, 2}, 2);
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("an index below 2, got 2")));
+  EXPECT_THAT(
+      [&] {
+        Operators::sequence(operators, {0, 1, 0}, 2);
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("2 steps, got an index of 3")));
+  EXPECT_THAT(
+      [] {
+        Operators::sequence({make_gso(make_ring(4)), make_gso(make_ring(5))}, {0}, 1);
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("got 5 nodes beside 4")));
+}
+
 TEST(Operators, AreRefusedWhereTheyDoNotFitTogether) {
   const Gso gso = make_gso(make_grid(3, 4));
   EXPECT_THAT([] { Operators(std::vector<OperatorGroup>{}); },

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "mpssm/kernels/dropout.h"
+#include "mpssm/kernels/entry_grad.h"
 #include "mpssm/kernels/gelu.h"
 #include "mpssm/kernels/geometric_series.h"
 #include "mpssm/kernels/layer_norm.h"
@@ -173,6 +174,26 @@ TYPED_TEST(Threads, ShareTheSlicesOfTheAdjointRecurrence) {
       std::copy(grad.begin(), grad.end(), step.total + kSize);
     }
   });
+}
+
+TYPED_TEST(Threads, ShareTheSlicesOfTheGradientOfEntries) {
+  using T = TypeParam;
+  const CsrView<T> a = this->matrix();
+  constexpr std::int64_t kLanes = kMinSliceLanes;
+  constexpr std::int64_t kSlices = 5;
+  const std::int64_t entries = a.row_ptr[kRows];
+  const auto p = this->random(kSlices * kRows * kLanes);
+  const auto x = this->random(kSlices * kRows * kLanes);
+  const auto re = this->random(kLanes / 2);
+  const auto im = this->random(kLanes / 2);
+  expect_same_bits<T>(
+      kSlices * entries, kSlices, [&](T* out, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t slice = begin; slice < end; ++slice) {
+          slice_entry_grad(SliceEntryGrad<T>{a, kLanes, p.data() + slice * kRows * kLanes,
+                                             x.data() + slice * kRows * kLanes, re.data(),
+                                             im.data(), out + slice * entries});
+        }
+      });
 }
 
 TYPED_TEST(Threads, ShareTheRowsOfMatmul) {

@@ -178,24 +178,25 @@ TEST(Recurrence, GradientsOfEveryPlanAreTheNumericOnes) {
   }
 }
 
-TEST(Recurrence, StepwiseDifferentiatesTheEntriesOfTheOperator) {
+TEST(Recurrence, DifferentiatesTheEntriesOfTheOperator) {
   const auto gso = mpssm::testing::awkward_operators()[5].gso;
-  for (const bool diagonal : {false, true}) {
+  for (const auto& [plan, diagonal] :
+       {std::pair(Plan::kStepwise, false), {Plan::kStepwise, true}, {Plan::kDiagonal, true}}) {
     torch::manual_seed(6);
     const auto values = torch::rand({gso.num_nonzeros()}, torch::kDouble);
     const auto u = torch::randn({2, 4, gso.num_nodes(), 4}, torch::kDouble);
     const auto w = diagonal ? random_sigma(2, torch::kDouble) : random_dense_w(4, torch::kDouble);
     for (const Outputs outputs : {Outputs::kLast, Outputs::kAll}) {
-      const auto with_plan = [&](Plan plan) {
-        return [&, plan](const std::vector<torch::Tensor>& x) {
+      const auto with_plan = [&](Plan which) {
+        return [&, which](const std::vector<torch::Tensor>& x) {
           return recurrence_temporal(gso, x[1], {w},
-                                     {.plan = plan, .outputs = outputs, .gso_values = x[0]})
+                                     {.plan = which, .outputs = outputs, .gso_values = x[0]})
               .output;
         };
       };
-      EXPECT_TRUE(close(with_plan(Plan::kStepwise)({values, u}),
-                        with_plan(Plan::kReference)({values, u}), 1e-12));
-      expect_gradients(with_plan(Plan::kStepwise), {values, u});
+      EXPECT_TRUE(
+          close(with_plan(plan)({values, u}), with_plan(Plan::kReference)({values, u}), 1e-12));
+      expect_gradients(with_plan(plan), {values, u});
     }
   }
 }

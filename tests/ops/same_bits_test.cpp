@@ -8,6 +8,7 @@
 
 #include "mpssm/graph/generators.h"
 #include "mpssm/ops/dropout.h"
+#include "mpssm/ops/edge_softmax.h"
 #include "mpssm/ops/gelu.h"
 #include "mpssm/ops/layer_norm.h"
 #include "mpssm/ops/linear.h"
@@ -132,6 +133,22 @@ TEST(SameBits, RecurrenceWithGivenEntries) {
           return recurrence_static(gso, x[0], {x[1]}, 4, {.gso_values = x[2]}).output;
         },
         {torch::randn({3001, 24}), torch::randn({24, 24}) / 8, torch::rand({gso.num_nonzeros()})});
+  });
+  expect_same_bits([&] {
+    return with_gradients(
+        [&](const Tensors& x) {
+          return recurrence_static(gso, x[0], {x[1]}, 14, {.gso_values = x[2]}).output;
+        },
+        {torch::randn({3001, 48}), mpssm::testing::random_sigma(24, torch::kFloat),
+         torch::rand({gso.num_nonzeros()}) / 4});
+  });
+}
+
+TEST(SameBits, EdgeSoftmax) {
+  const auto gso = graph::make_gso(graph::make_random_connected(3001, 12000, 1));
+  expect_same_bits([&] {
+    return with_gradients([&](const Tensors& x) { return edge_softmax(gso, x[0], x[1]); },
+                          {torch::randn({3001}), torch::randn({3001})});
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What follows from the recurrence being linear, and what the paper's text says of it.
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -49,6 +50,98 @@ TEST(Theory, JacobianOfTheStateIsThePowerOfTheOperatorTimesThePowerOfW) {
       }
     }
   }
+}
+
+graph::Operators changing_operators(std::int64_t steps, std::int64_t copies) {
+  std::vector<graph::Gso> operators;
+  for (const std::uint64_t seed : {4, 5, 6}) {
+    operators.push_back(graph::make_gso(graph::make_random_connected(12, 20, seed),
+                                        {.kind = graph::GsoKind::kRandomWalk}));
+  }
+  std::vector<std::int32_t> index;
+  for (std::int64_t i = 0; i < steps * copies; ++i) {
+    index.push_back(static_cast<std::int32_t>(i * i % 7 % 3));
+  }
+  return graph::Operators::sequence(operators, index, steps);
+}
+
+// The same on a sequence of graphs: (A(s) ... A(1))_ij takes the place of the power.
+TEST(Theory, JacobianOnASequenceOfGraphsIsTheProductOfItsOperators) {
+  torch::manual_seed(1);
+  constexpr std::int64_t kSteps = 6;
+  const graph::Operators gso = changing_operators(kSteps, 1);
+  torch::Tensor product = torch::eye(12, torch::kDouble);
+  for (std::int64_t t = 0; t < kSteps; ++t) product = to_dense(gso.at(0, t)).matmul(product);
+  const auto u = torch::randn({kSteps, 12, 4}, torch::kDouble);
+  const auto sigma = random_sigma(2, torch::kDouble);
+  const auto w = random_dense_w(4, torch::kDouble);
+  for (const auto& [plan, weight] : {std::pair(Plan::kStepwise, w),
+                                     {Plan::kStepwise, sigma},
+                                     {Plan::kDiagonal, sigma},
+                                     {Plan::kReference, sigma}}) {
+    const auto run = [&, how = plan, by = weight](const torch::Tensor& from) {
+      return recurrence_temporal(gso, u, {by}, {.plan = how, .initial = from}).state;
+    };
+    const auto zero = torch::zeros({12, 4}, torch::kDouble);
+    const auto base = run(zero);
+    // W^s of a state that has channel 0 of node j alone.
+    const auto w_power = weight.is_complex()
+                             ? torch::view_as_real(weight.pow(kSteps))[0]
+                             : torch::matrix_power(weight, kSteps)[0].slice(0, 0, 2);
+    for (std::int64_t j = 0; j < 12; j += 5) {
+      auto moved = zero.clone();
+      moved[j][0] = 1.0;
+      const auto expected = product.select(1, j).unsqueeze(1) * w_power.unsqueeze(0);
+      EXPECT_TRUE(close((run(moved) - base).slice(1, 0, 2), expected, 1e-12));
+    }
+  }
+}
+
+TEST(Theory, ASequenceOfGraphsInPiecesIsTheWhole) {
+  torch::manual_seed(2);
+  const graph::Operators gso = changing_operators(9, 2);
+  const auto u = torch::randn({2, 9, 12, 4}, torch::kDouble);
+  const auto sigma = random_sigma(2, torch::kDouble);
+  const auto w = random_dense_w(4, torch::kDouble);
+  for (const auto& [plan, weight] : {std::pair(Plan::kStepwise, w), {Plan::kDiagonal, sigma}}) {
+    const auto whole =
+        recurrence_temporal(gso, u, {weight}, {.plan = plan, .outputs = Outputs::kAll});
+    RecurrenceResult piece;
+    for (const auto& [begin, end] : {std::pair(0, 2), {2, 3}, {3, 9}}) {
+      piece = recurrence_temporal(gso.steps(begin, end), u.slice(1, begin, end), {weight},
+                                  {.plan = plan, .outputs = Outputs::kAll, .initial = piece.state});
+      EXPECT_TRUE(piece.output.equal(whole.output.slice(1, begin, end)));
+    }
+  }
+}
+
+TEST(Theory, ASequenceOfGraphsThatDoesNotFitIsRefused) {
+  const graph::Operators gso = changing_operators(4, 2);
+  const auto u = torch::randn({2, 4, 12, 4});
+  const auto w = torch::eye(4);
+  const auto expect = [](const auto& call, const char* what) {
+    try {
+      call();
+      ADD_FAILURE() << "expected: " << what;
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+    }
+  };
+  expect([&] { recurrence_temporal(gso, u.slice(1, 0, 3), {w}); },
+         "expected operators of 3 steps of 2 copies, got 4 of 2");
+  expect(
+      [&] {
+        recurrence_temporal(gso, u.repeat({2, 1, 1, 1}), {w});
+      },
+      "expected operators of 4 steps of 4 copies, got 4 of 2");
+  expect([&] { recurrence_static(gso, u[0][0], {w}, 4); }, "got a sequence");
+  expect([&] { recurrence_temporal(gso, u, {w}, {.gso_values = torch::ones({5})}); },
+         "no gso_values for a sequence");
+  expect(
+      [&] {
+        recurrence_temporal(gso, u, {random_sigma(2, torch::kFloat)}, {.plan = Plan::kSpectral});
+      },
+      "A changes from step to step");
 }
 
 // T1b: the same by automatic differentiation, in float.

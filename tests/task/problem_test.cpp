@@ -545,6 +545,45 @@ TEST(SeriesProblem, ANetworkWithASkipStartsAtTheRidgeRegression) {
   }
 }
 
+TEST(SeriesProblem, TakesEachStepOverTheGraphOfItsTime) {
+  data::Dataset dataset = make_series_data();
+  auto& series = std::get<data::SeriesData>(dataset.content);
+  train::Config config = small_config();
+  config.data.graph_over_time = true;
+  EXPECT_THAT([&] { make_problem(dataset, train::problem_options(config)); },
+              ThrowsMessage<base::Error>(HasSubstr("has edges without times")));
+  series.changing.graphs = {graph::make_ring(6), graph::make_path(6)};
+  for (std::int64_t t = 0; t < series.num_steps; ++t) {
+    series.changing.of_step.push_back(static_cast<std::int32_t>(t % 3 % 2));
+  }
+  const auto problem = make_problem(dataset, train::problem_options(config));
+  const Problem::Sample sample = problem->sample(1);
+  ASSERT_TRUE(sample.gso.is_sequence());
+  ASSERT_EQ(sample.gso.num_steps(), series.lags);
+  for (std::int64_t t = 0; t < series.lags; ++t) {
+    const bool is_path = (t + 1) % 3 % 2 == 1;
+    EXPECT_EQ(sample.gso.at(0, t).num_nonzeros(), is_path ? 16 : 18);
+  }
+  // Every window of a batch has its own graphs: the loss of many is the mean of the single ones.
+  const train::BuiltModel built = train::build_model(*problem, config);
+  built.module->eval();
+  double sum = 0.0;
+  const std::vector<std::int64_t> windows = {0, 1, 2, 5, 9};
+  for (const std::int64_t window : windows) {
+    sum += problem->loss(*built.module, {&window, 1}).item<double>() / 5.0;
+  }
+  EXPECT_NEAR(problem->loss(*built.module, windows).item<double>(), sum, 1e-5 * sum);
+  config.data.graph_over_time = false;
+  const auto fixed = make_problem(dataset, train::problem_options(config));
+  EXPECT_TRUE(fixed->sample(1).gso.is_single());
+  EXPECT_THAT(
+      [&] {
+        config.data.graph_over_time = true;
+        make_problem(make_board_data(), train::problem_options(config));
+      },
+      ThrowsMessage<base::Error>(HasSubstr("for series only")));
+}
+
 TEST(SeriesProblem, TrainsOnTheValidationPartIfAskedTo) {
   const data::Dataset dataset = make_series_data();
   const data::WindowSplit split = data::window_split(std::get<data::SeriesData>(dataset.content));
