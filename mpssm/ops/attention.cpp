@@ -8,14 +8,10 @@
 #include "mpssm/ops/call.h"
 #include "mpssm/ops/canonical.h"
 #include "mpssm/ops/runtime.h"
+#include "mpssm/ops/saved_pattern.h"
 
 namespace mpssm::ops {
 namespace {
-
-struct SavedPattern : torch::CustomClassHolder {
-  explicit SavedPattern(graph::Gso gso_in) : gso(std::move(gso_in)) {}
-  graph::Gso gso;
-};
 
 template <typename T>
 engine::Attention<T> attention_args(const graph::Gso& pattern, const at::Tensor& x,
@@ -40,8 +36,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
       engine::attend(attention_args<T>(pattern, x, to, from, slope), numbers<T>(weight),
                      numbers<T>(y), Threads());
     });
-    context->saved_data["pattern"] =
-        c10::IValue::make_capsule(c10::make_intrusive<SavedPattern>(pattern));
+    save_pattern(*context, pattern);
     context->saved_data["slope"] = slope;
     context->save_for_backward({x, to, from, weight});
     return y;
@@ -51,15 +46,14 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
                                                  torch::autograd::variable_list grads) {
     check_single_backward("attention:");
     const auto saved = context->get_saved_variables();
-    const auto pattern = c10::static_intrusive_pointer_cast<SavedPattern>(
-        context->saved_data["pattern"].toCapsule());
+    const graph::Gso pattern = saved_pattern(*context);
     const at::Tensor grad = canonical(grads[0]);
     at::Tensor grad_x = empty_tensor_like(saved[0]);
     at::Tensor grad_to = at::empty_like(saved[1]);
     at::Tensor grad_from = at::empty_like(saved[2]);
     with_real_type(grad, [&](auto zero) {
       using T = decltype(zero);
-      const auto args = attention_args<T>(pattern->gso, saved[0], saved[1], saved[2],
+      const auto args = attention_args<T>(pattern, saved[0], saved[1], saved[2],
                                           context->saved_data["slope"].toDouble());
       const CallMemory memory(engine::attend_adjoint_bytes(args));
       engine::attend_adjoint(args, numbers<const T>(saved[3]), numbers<const T>(grad),

@@ -8,14 +8,10 @@
 #include "mpssm/ops/call.h"
 #include "mpssm/ops/canonical.h"
 #include "mpssm/ops/runtime.h"
+#include "mpssm/ops/saved_pattern.h"
 
 namespace mpssm::ops {
 namespace {
-
-struct SavedPattern : torch::CustomClassHolder {
-  explicit SavedPattern(graph::Gso gso_in) : gso(std::move(gso_in)) {}
-  graph::Gso gso;
-};
 
 template <typename T>
 engine::EdgeSoftmax<T> softmax_of(const graph::Gso& gso, const at::Tensor& target,
@@ -32,8 +28,7 @@ struct EdgeSoftmaxFunction : torch::autograd::Function<EdgeSoftmaxFunction> {
       engine::edge_softmax(softmax_of<T>(gso, target, source, slope), numbers<T>(entries),
                            Threads());
     });
-    context->saved_data["pattern"] =
-        c10::IValue::make_capsule(c10::make_intrusive<SavedPattern>(gso));
+    save_pattern(*context, gso);
     context->saved_data["slope"] = slope;
     context->save_for_backward({target, source, entries});
     return entries;
@@ -43,8 +38,7 @@ struct EdgeSoftmaxFunction : torch::autograd::Function<EdgeSoftmaxFunction> {
                                                  torch::autograd::variable_list grads) {
     check_single_backward("edge_softmax:");
     const auto saved = context->get_saved_variables();
-    const auto pattern = c10::static_intrusive_pointer_cast<SavedPattern>(
-        context->saved_data["pattern"].toCapsule());
+    const graph::Gso pattern = saved_pattern(*context);
     const double slope = context->saved_data["slope"].toDouble();
     const at::Tensor grad = canonical(grads[0]);
     const at::Tensor grad_target = at::empty_like(saved[0]);
@@ -52,7 +46,7 @@ struct EdgeSoftmaxFunction : torch::autograd::Function<EdgeSoftmaxFunction> {
     with_real_type(grad, [&](auto zero) {
       using T = decltype(zero);
       const CallMemory memory(saved[0].numel() * static_cast<std::int64_t>(sizeof(T)));
-      engine::edge_softmax_adjoint(softmax_of<T>(pattern->gso, saved[0], saved[1], slope),
+      engine::edge_softmax_adjoint(softmax_of<T>(pattern, saved[0], saved[1], slope),
                                    numbers<const T>(saved[2]), numbers<const T>(grad),
                                    numbers<T>(grad_target), numbers<T>(grad_source),
                                    memory.template data<T>(), Threads());
