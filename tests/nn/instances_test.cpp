@@ -17,11 +17,11 @@
 namespace mpssm::nn {
 namespace {
 
-constexpr std::int64_t kNodes = 11;
+constexpr std::int64_t kInstanceNodes = 11;
 constexpr std::int64_t kWidth = 5;
 constexpr double kTolerance = 1e-12;  // the same sums in another order
 
-graph::Graph some_graph() { return graph::make_random_connected(kNodes, 21, 4); }
+graph::Graph some_graph() { return graph::make_random_connected(kInstanceNodes, 21, 4); }
 
 /// A block whose MLP reads A C M from the second half of the state, with C = U `first`.
 Block one_hop_block(EntriesKind entries, Activation activation, const torch::Tensor& first,
@@ -70,7 +70,7 @@ torch::Tensor naive_gcn(const graph::Graph& graph, const torch::Tensor& h,
 TEST(Instances, AGcnLayerIsABlock) {
   torch::manual_seed(1);
   const graph::Graph graph = some_graph();
-  const auto u = torch::randn({kNodes, kWidth}, torch::kDouble);
+  const auto u = torch::randn({kInstanceNodes, kWidth}, torch::kDouble);
   const auto theta = torch::randn({kWidth, kWidth}, torch::kDouble);
   Block block = one_hop_block(EntriesKind::kFixed, Activation::kRelu,
                               torch::eye(kWidth, torch::kDouble), theta);
@@ -107,7 +107,7 @@ TEST(Instances, AGatLayerIsABlock) {
   torch::manual_seed(2);
   const torch::NoGradGuard no_grad;
   const graph::Graph graph = some_graph();
-  const auto u = torch::randn({kNodes, kWidth}, torch::kDouble);
+  const auto u = torch::randn({kInstanceNodes, kWidth}, torch::kDouble);
   const auto theta = torch::randn({kWidth, kWidth}, torch::kDouble);
   const auto a = torch::randn({kWidth, 2}, torch::kDouble);
   Block block = one_hop_block(EntriesKind::kAttention, Activation::kTanh, theta,
@@ -136,7 +136,7 @@ TEST(Instances, AGinLayerIsABlock) {
   torch::manual_seed(3);
   const torch::NoGradGuard no_grad;
   const graph::Graph graph = some_graph();
-  const auto u = torch::randn({kNodes, kWidth}, torch::kDouble);
+  const auto u = torch::randn({kInstanceNodes, kWidth}, torch::kDouble);
   torch::nn::Linear first(kWidth, kWidth);
   torch::nn::Linear second(kWidth, kWidth);
   first->to(torch::kDouble);

@@ -68,11 +68,11 @@ graph::Operators changing_operators(std::int64_t steps, std::int64_t copies) {
 // The same on a sequence of graphs: (A(s) ... A(1))_ij takes the place of the power.
 TEST(Theory, JacobianOnASequenceOfGraphsIsTheProductOfItsOperators) {
   torch::manual_seed(1);
-  constexpr std::int64_t kSteps = 6;
-  const graph::Operators gso = changing_operators(kSteps, 1);
+  constexpr std::int64_t kGraphs = 6;
+  const graph::Operators gso = changing_operators(kGraphs, 1);
   torch::Tensor product = torch::eye(12, torch::kDouble);
-  for (std::int64_t t = 0; t < kSteps; ++t) product = to_dense(gso.at(0, t)).matmul(product);
-  const auto u = torch::randn({kSteps, 12, 4}, torch::kDouble);
+  for (std::int64_t t = 0; t < kGraphs; ++t) product = to_dense(gso.at(0, t)).matmul(product);
+  const auto u = torch::randn({kGraphs, 12, 4}, torch::kDouble);
   const auto sigma = random_sigma(2, torch::kDouble);
   const auto w = random_dense_w(4, torch::kDouble);
   for (const auto& [plan, weight] : {std::pair(Plan::kStepwise, w),
@@ -86,8 +86,8 @@ TEST(Theory, JacobianOnASequenceOfGraphsIsTheProductOfItsOperators) {
     const auto base = run(zero);
     // W^s of a state that has channel 0 of node j alone.
     const auto w_power = weight.is_complex()
-                             ? torch::view_as_real(weight.pow(kSteps))[0]
-                             : torch::matrix_power(weight, kSteps)[0].slice(0, 0, 2);
+                             ? torch::view_as_real(weight.pow(kGraphs))[0]
+                             : torch::matrix_power(weight, kGraphs)[0].slice(0, 0, 2);
     for (std::int64_t j = 0; j < 12; j += 5) {
       auto moved = zero.clone();
       moved[j][0] = 1.0;
