@@ -50,7 +50,7 @@ std::int64_t check_arguments(const char* name, Mode mode, const graph::Operators
     TORCH_CHECK_VALUE(w.dim() == 1, name,
                       ": expected a complex w_state (diagonal) of shape [C/2], got ", w.sizes());
     channels = 2 * w.numel();
-  } else if (gso.is_single()) {
+  } else if (gso.num_groups() == 1) {
     TORCH_CHECK_VALUE(w.dim() == 2 && w.size(0) == w.size(1), name,
                       ": expected a real w_state (dense) of shape [C, C], got ", w.sizes());
     channels = w.size(0);
@@ -70,10 +70,10 @@ std::int64_t check_arguments(const char* name, Mode mode, const graph::Operators
                     temporal ? ": expected hops_per_step >= 1, got "
                              : ": expected hops_per_step 1 of a static call, got ",
                     options.hops_per_step);
-  TORCH_CHECK_VALUE(gso.is_single() || !options.gso_values.defined(), name,
+  TORCH_CHECK_VALUE(gso.num_groups() == 1 || !options.gso_values.defined(), name,
                     ": expected one operator with gso_values, got ", gso.num_groups(),
                     " groups of channels");
-  TORCH_CHECK_VALUE(gso.is_single() || options.all_channels == 0, name,
+  TORCH_CHECK_VALUE(gso.num_groups() == 1 || options.all_channels == 0, name,
                     ": expected one operator where channels are some of a whole, got ",
                     gso.num_groups(), " groups of channels");
   TORCH_CHECK_TYPE(c10::toRealValueType(w.scalar_type()) == u.scalar_type(), name,
