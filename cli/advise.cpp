@@ -2,9 +2,6 @@
 // mpssm advise: how deep, which edge, what if, what from, how sure.
 #include "mpssm/run/advise.h"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <memory>
 

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <fmt/core.h>
 #include <string>
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // mpssm data list | info | make | import | convert | partition
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <memory>
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // mpssm help, mpssm completion
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <memory>
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // mpssm predict
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

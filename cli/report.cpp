@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // mpssm report, mpssm show
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
 #include "mpssm/io/file.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // mpssm reproduce: the paper's experiments again, our number beside the printed one.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 #include <stdexcept>
 #include <system_error>

@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include "mpssm/base/error.h"
 #include "mpssm/task/metrics.h"
 
 namespace mpssm::cli {
@@ -59,10 +58,6 @@ void print(std::string_view line) {
 void only_json_on_stdout(bool json) { json_only = json; }
 
 void print_json(std::string_view line) { write_line(stdout, line); }
-
-void refuse_if(bool is_wrong, const std::string& why) {
-  if (is_wrong) throw base::Error(why);
-}
 
 StatusLine::StatusLine() : is_terminal_(isatty(STDERR_FILENO) == 1) {}
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "mpssm/base/error.h"
 #include "mpssm/report/progress_text.h"
 #include "mpssm/report/text.h"
 #include "mpssm/train/trainer.h"
@@ -22,11 +23,9 @@ void print(std::string_view line);
 void only_json_on_stdout(bool json);
 void print_json(std::string_view line);
 
+using base::refuse_if;
 using report::duration;
 using report::table;
-
-/// Throws base::Error, the error that a user can do something about.
-void refuse_if(bool is_wrong, const std::string& why);
 
 /// One line that is rewritten on a terminal, else lines below each other.
 class StatusLine {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // mpssm train
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <fmt/core.h>
 #include <memory>

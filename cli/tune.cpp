@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // mpssm tune
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <chrono>
 #include <memory>
 #include <utility>

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <filesystem>
 #include <functional>

@@ -256,9 +256,7 @@ void check(const GraphQuestion& question, const std::string& name) {
   const GraphWishes& wishes = question.wishes;
   const std::int64_t nodes = question.graph.num_nodes();
   const bool has_limit = question.limit != nullptr;
-  const auto refuse_if = [](bool is_wrong, const std::string& why) {
-    if (is_wrong) throw base::Error(why);
-  };
+  using base::refuse_if;
   const std::string no_limit = "there is no limit: " + question.why_no_limit;
   refuse_if(!has_limit && wishes.depth, "--depth: " + no_limit);
   refuse_if(wishes.map && nodes > kMaxDensePower,

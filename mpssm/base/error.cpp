@@ -50,4 +50,8 @@ Error Error::with_hint(std::string hint) const {
   return Error(std::move(text), kind_);
 }
 
+void refuse_if(bool is_wrong, const std::string& why) {
+  if (is_wrong) throw Error(why);
+}
+
 }  // namespace mpssm::base

@@ -52,4 +52,7 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
+/// Throws an Error that says why.
+void refuse_if(bool is_wrong, const std::string& why);
+
 }  // namespace mpssm::base
