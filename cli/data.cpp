@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct DataOptions {
   std::string name;
   std::string out;
   std::string target;
@@ -32,7 +32,7 @@ struct Options {
   bool json = false;
 };
 
-constexpr const char* kFooter = R"(
+constexpr const char* kDataFooter = R"(
 Examples:
   mpssm data list
   mpssm data info minesweeper
@@ -44,7 +44,7 @@ Examples:
   mpssm data convert tables/ --out mygraph.graphml
   mpssm data partition mygraph.npz --parts 4 --out parts/)";
 
-int list(const Options& options) {
+int list_data(const DataOptions& options) {
   data::LoadOptions load;
   load.data_dir = options.data_dir;
   only_json_on_stdout(options.json);
@@ -53,7 +53,7 @@ int list(const Options& options) {
   return 0;
 }
 
-data::LoadOptions load_options(const Options& options) {
+data::LoadOptions load_options(const DataOptions& options) {
   data::LoadOptions load;
   load.data_dir = options.data_dir;
   load.target = options.target;
@@ -64,7 +64,7 @@ data::LoadOptions load_options(const Options& options) {
   return load;
 }
 
-int info(const Options& options) {
+int describe_data(const DataOptions& options) {
   const data::Dataset dataset = data::load(options.name, load_options(options));
   const data::DataCard card = data::make_card(dataset);
   for (const std::string& note : dataset.notes) say("note: " + note);
@@ -73,7 +73,7 @@ int info(const Options& options) {
 }
 
 /// make, import and convert: whatever load() can read, in the format that the name asks for.
-int write(const Options& options) {
+int write_data(const DataOptions& options) {
   data::check_new_data(options.out);
   const data::Dataset dataset = data::load(options.name, load_options(options));
   for (const std::string& note : dataset.notes) say("note: " + note);
@@ -82,16 +82,16 @@ int write(const Options& options) {
   return 0;
 }
 
-int partition(const Options& options) {
+int partition_data(const DataOptions& options) {
   say(run::write_partition(options.name, load_options(options), options.partition));
   return 0;
 }
 
-int make(const Options& options) {
+int make_data(const DataOptions& options) {
   refuse_if(options.name.find(':') == std::string::npos && options.name != "board",
             "data make: expected board[:RxC] or properties:TASK[:N], got '" +
                 base::printable(options.name) + "'");
-  return write(options);
+  return write_data(options);
 }
 
 }  // namespace
@@ -99,41 +99,43 @@ int make(const Options& options) {
 void add_data(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("data", "List, describe, make and convert datasets");
   verb->require_subcommand(1);
-  verb->footer(kFooter);
-  auto options = std::make_shared<Options>();
-  const auto add = [&](const char* name, const char* help, int (*function)(const Options&)) {
+  verb->footer(kDataFooter);
+  auto options = std::make_shared<DataOptions>();
+  const auto add = [&](const char* name, const char* help, int (*function)(const DataOptions&)) {
     CLI::App* part = verb->add_subcommand(name, help);
     part->add_option("--data-dir", options->data_dir, "folder to look for registered files first");
     part->callback([options, function, &action] { action = [=] { return function(*options); }; });
     return part;
   };
-  CLI::App* part = add("list", "Datasets known by name, and whether their files are here", list);
+  CLI::App* part =
+      add("list", "Datasets known by name, and whether their files are here", list_data);
   add_json(*part, options->json);
-  part = add("info", "What is made of a dataset: task, graph, columns, classes, split", info);
+  part =
+      add("info", "What is made of a dataset: task, graph, columns, classes, split", describe_data);
   part->add_option("dataset", options->name, "name or path")->required();
   part->add_option("--target", options->target, "own tables: label column")->type_name("NAME");
   part->add_option("--ignore", options->ignore, "own tables: columns to leave out")
       ->type_name("A,B");
   part->add_option("--task", options->task, "own files: what to learn")->type_name("TASK");
   add_json(*part, options->json);
-  part = add("make", "Make built-in data: board:RxC, properties:TASK[:N]", make);
+  part = add("make", "Make built-in data: board:RxC, properties:TASK[:N]", make_data);
   part->add_option("what", options->name, "what to make")->required();
   part->add_option("--out", options->out, "npz file to write")->required()->type_name("FILE");
   part->add_option("--seed", options->seed, "start of the random numbers")->check(at_least(0));
-  part = add("import", "Check own data and write them as one npz", write);
+  part = add("import", "Check own data and write them as one npz", write_data);
   part->add_option("path", options->name, "folder with edges.csv and nodes.csv, or an npz")
       ->required();
   part->add_option("--out", options->out, "npz file to write")->required()->type_name("FILE");
   part->add_option("--target", options->target, "label column")->type_name("NAME");
   part->add_flag("--directed", options->directed, "edges count one way only");
-  part = add("convert", "Write any data as one file, or as tables in a folder", write);
+  part = add("convert", "Write any data as one file, or as tables in a folder", write_data);
   part->add_option("path", options->name, "name or path")->required();
   part->add_option("--out", options->out,
                    "FILE.npz, or a folder to make; one graph also FILE.json, .graphml, .gml")
       ->required();
   part->add_option("--target", options->target, "label column")->type_name("NAME");
-  part =
-      add("partition", "Cut one graph into parts, for ranks that read their own alone", partition);
+  part = add("partition", "Cut one graph into parts, for ranks that read their own alone",
+             partition_data);
   part->add_option("path", options->name, "name or path")->required();
   part->add_option("--parts", options->partition.parts, "how many")->required()->check(at_least(1));
   part->add_option("--out", options->partition.out, "folder to make")->required()->type_name("DIR");

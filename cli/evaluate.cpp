@@ -11,12 +11,12 @@
 namespace mpssm::cli {
 namespace {
 
-struct Options {
+struct EvaluateOptions {
   run::EvaluateOptions how;
   bool json = false;
 };
 
-constexpr const char* kFooter = R"(
+constexpr const char* kEvaluateFooter = R"(
 Examples:
   mpssm evaluate runs/mine                     on the test part it was not trained on
   mpssm evaluate runs/mine --part val --json
@@ -27,7 +27,7 @@ Data that have changed since the training are refused: nothing is standardised, 
 anew. Given as --data they are scored as new data, with the columns and classes that the model has
 learned, under the heading "labelled": nodes of the training may be among them.)";
 
-int run(Options& options) {
+int evaluate(EvaluateOptions& options) {
   only_json_on_stdout(options.json);
   ops::set_process_threads(0);
   options.how.on_note = [](const std::string& note) { say("note: " + note); };
@@ -40,7 +40,7 @@ int run(Options& options) {
 }  // namespace
 
 void add_evaluate(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EvaluateOptions>();
   CLI::App* verb = app.add_subcommand("evaluate", "Metrics of trained models");
   verb->add_option("runs", options->how.runs,
                    "run folders or model.safetensors, or folders of several; then perhaps data")
@@ -51,8 +51,8 @@ void add_evaluate(CLI::App& app, Action& action) {
   verb->add_option("--data-dir", options->how.data_dir,
                    "folder to look for registered files first");
   add_json(*verb, options->json);
-  verb->footer(kFooter);
-  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+  verb->footer(kEvaluateFooter);
+  verb->callback([options, &action] { action = [options] { return evaluate(*options); }; });
 }
 
 }  // namespace mpssm::cli

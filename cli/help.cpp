@@ -13,7 +13,7 @@
 namespace mpssm::cli {
 namespace {
 
-constexpr const char* kFooter = R"help(
+constexpr const char* kCompletionFooter = R"help(
 Examples:
   eval "$(mpssm completion bash)"                  for this shell; in ~/.bashrc for all
   mpssm completion zsh > ~/.zfunc/_mpssm           a folder of $fpath
@@ -76,7 +76,7 @@ void add_help(CLI::App& app, Action& action) {
   verb->add_option("shell", *shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  verb->footer(kFooter);
+  verb->footer(kCompletionFooter);
   verb->callback(
       [shell, &app, &action] { action = [shell, &app] { return print_completion(app, *shell); }; });
 }

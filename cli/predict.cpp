@@ -15,7 +15,7 @@
 namespace mpssm::cli {
 namespace {
 
-struct Options {
+struct PredictOptions {
   std::string run;
   OtherData data;
   std::string out;
@@ -23,7 +23,7 @@ struct Options {
   std::filesystem::path data_dir;
 };
 
-constexpr const char* kFooter = R"(
+constexpr const char* kPredictFooter = R"(
 Examples:
   mpssm predict runs/mine                        every node of the training graph, to stdout
   mpssm predict runs/mine --data newfolder/ --out p.csv   a new graph with the same columns
@@ -33,7 +33,7 @@ Examples:
 
 One line per node (or graph, or node and steps ahead, or pair), with id and probabilities.)";
 
-int run(const Options& options) {
+int predict(const PredictOptions& options) {
   ops::set_process_threads(0);
   const run::Experiment experiment = run::reopen(
       options.run,
@@ -56,7 +56,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_predict(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictOptions>();
   CLI::App* verb = app.add_subcommand("predict", "Predictions of a trained model, as CSV");
   verb->add_option("run", options->run, "run folder or model.safetensors")->required();
   options->data.add_to(*verb);
@@ -66,8 +66,8 @@ void add_predict(CLI::App& app, Action& action) {
   verb->add_option("--top", options->asked.top, "links: how many missing edges (default: 100)")
       ->check(at_least(1));
   verb->add_option("--data-dir", options->data_dir, "folder to look for registered files first");
-  verb->footer(kFooter);
-  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+  verb->footer(kPredictFooter);
+  verb->callback([options, &action] { action = [options] { return predict(*options); }; });
 }
 
 }  // namespace mpssm::cli

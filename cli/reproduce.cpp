@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ReproduceOptions {
   std::string experiment;
   std::string row;
   std::int64_t seeds = 0;  ///< 0: all of the protocol
@@ -38,7 +38,7 @@ struct Options {
   fs::path results_folder() const { return quick ? out / "quick" / "results" : results; }
 };
 
-constexpr const char* kFooter = R"(
+constexpr const char* kReproduceFooter = R"(
 Examples:
   mpssm reproduce --list                      all rows, and which are recorded
   mpssm reproduce gpp --quick                 small built-in data, some minutes
@@ -51,7 +51,7 @@ Examples:
 Experiments: gpp ladder ablation hetero depth temporal traffic lrgb runtime figure. A finished row is
 recorded in results/ and not run again; its runs are folders under runs/reproduce/.)";
 
-int run_experiment(const study::Experiment& experiment, const Options& options) {
+int run_experiment(const study::Experiment& experiment, const ReproduceOptions& options) {
   const study::ExperimentOptions how{
       .row = options.row,
       .run = {.quick = options.quick,
@@ -73,7 +73,7 @@ int run_experiment(const study::Experiment& experiment, const Options& options) 
   return 0;
 }
 
-int run_timing(const Options& options) {
+int run_timing(const ReproduceOptions& options) {
   print(study::run_timing(
       options.experiment == "runtime" ? study::Timing::kRuntime : study::Timing::kFigure,
       options.results_folder(),
@@ -83,7 +83,7 @@ int run_timing(const Options& options) {
   return 0;
 }
 
-int run(const Options& options) {
+int reproduce(const ReproduceOptions& options) {
   ops::set_process_threads(options.threads);
   const int asked = (options.experiment.empty() ? 0 : 1) + (options.list ? 1 : 0) +
                     (options.page.empty() ? 0 : 1);
@@ -120,10 +120,10 @@ int run(const Options& options) {
 }  // namespace
 
 void add_reproduce(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReproduceOptions>();
   CLI::App* verb =
       app.add_subcommand("reproduce", "Run the paper's experiments, our number beside theirs");
-  verb->footer(kFooter);
+  verb->footer(kReproduceFooter);
   std::vector<std::string> names = study::experiment_names();
   names.insert(names.end(), {"runtime", "figure", "audit"});
   verb->add_option("experiment", options->experiment, "which one")->check(CLI::IsMember(names));
@@ -143,7 +143,7 @@ void add_reproduce(CLI::App& app, Action& action) {
       ->type_name("DIR");
   verb->add_option("--threads", options->threads, "threads to use (0: all cores)")
       ->check(thread_count());
-  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+  verb->callback([options, &action] { action = [options] { return reproduce(*options); }; });
 }
 
 }  // namespace mpssm::cli

@@ -21,13 +21,13 @@
 namespace mpssm::cli {
 namespace {
 
-struct Options {
+struct SensitivityOptions {
   run::SensitivityRequest request;
   std::string tau, by = "value", plot, picture, html;
   std::int64_t threads = 0;
 };
 
-std::string footer() {
+std::string sensitivity_footer() {
   std::string text = R"(
 Examples, of a graph (W = 1 unless --w is given):
   mpssm sensitivity --make clique-chain:6x10 --limit          between its first and last bridge
@@ -45,7 +45,7 @@ Of a trained model:
   return text + "\nWhat each number means: docs/sensitivity.md";
 }
 
-// Options that would be passed over in silence.
+// SensitivityOptions that would be passed over in silence.
 constexpr const char* kOfRuns[] = {"--compare", "--block", "--sample",   "--predictions",
                                    "--top",     "--data",  "--multi-hop"};
 constexpr const char* kOfGraphs[] = {"--worst",  "--by",        "--depth", "--max-tau",
@@ -84,13 +84,13 @@ void check_options(const CLI::App& verb, const run::SensitivityRequest& request)
             fmt::format("--depth: expected a share between 0 and 1, got {:g}", share));
 }
 
-void write(const std::string& file, const std::string& text) {
+void write_named(const std::string& file, const std::string& text) {
   if (file.empty()) return;
   io::write_file(file, text);
   say("wrote " + file);
 }
 
-int run(const CLI::App& verb, const Options& options) {
+int answer(const CLI::App& verb, const SensitivityOptions& options) {
   run::SensitivityRequest request = options.request;
   check_options(verb, request);
   request.asked_for_taus = !options.tau.empty();
@@ -107,8 +107,8 @@ int run(const CLI::App& verb, const Options& options) {
   ops::set_process_threads(options.threads);
   const run::SensitivityResult result =
       run::ask(request, ops::Threads(), follow, [](const std::string& note) { say(note); });
-  write(options.html, result.page);
-  write(options.plot, result.picture);
+  write_named(options.html, result.page);
+  write_named(options.plot, result.picture);
   std::fputs(result.words.c_str(), stdout);
   return 0;
 }
@@ -116,11 +116,11 @@ int run(const CLI::App& verb, const Options& options) {
 }  // namespace
 
 void add_sensitivity(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SensitivityOptions>();
   run::SensitivityRequest& o = options->request;
   CLI::App* verb = app.add_subcommand(
       "sensitivity", "How much of one node reaches another, exactly, on a graph or in a model");
-  verb->footer(footer());
+  verb->footer(sensitivity_footer());
   const auto take = [&](const char* name, auto& value, const char* type, const char* help) {
     return verb->add_option(name, value, help)->type_name(type);
   };
@@ -172,7 +172,7 @@ void add_sensitivity(CLI::App& app, Action& action) {
   take("--data-dir", o.data_dir, "DIR", "folder to look for registered files first");
   verb->add_option("--threads", options->threads, "threads to use (0: all cores)")
       ->check(thread_count());
-  verb->callback([=, &action] { action = [=] { return run(*verb, *options); }; });
+  verb->callback([=, &action] { action = [=] { return answer(*verb, *options); }; });
 }
 
 }  // namespace mpssm::cli

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct TrainOptions {
   ConfigOptions config;
   std::string out;
   std::string seeds;
@@ -38,7 +38,7 @@ struct Options {
   ranks::Communicator* ranks = nullptr;
 };
 
-constexpr const char* kFooter = R"(
+constexpr const char* kTrainFooter = R"(
 Examples:
   mpssm train board                             built-in Minesweeper board, 100 x 100
   mpssm train minesweeper --set data.split=3    a registered dataset, another split
@@ -55,7 +55,7 @@ The run folder holds config.toml (all settings), card.json (what the data are), 
 validation), state.safetensors (to go on from), predictions.csv, record.json and report.html.)";
 
 /// What the rules choose, and why; nothing is trained.
-int explain(const Options& options, const train::Config& config) {
+int explain(const TrainOptions& options, const train::Config& config) {
   const run::Explained explained = run::explain(config, options.config.data_dir);
   for (const std::string& note : explained.dataset->notes) say("note: " + note);
   print(run::to_text(explained));
@@ -63,7 +63,7 @@ int explain(const Options& options, const train::Config& config) {
   return 0;
 }
 
-TrainingOptions training_options(const Options& options, const fs::path& folder) {
+TrainingOptions training_options(const TrainOptions& options, const fs::path& folder) {
   return {.folder = folder,
           .data_dir = options.config.data_dir,
           .memory_limit_mib = options.config.memory_limit_mib,
@@ -74,7 +74,7 @@ TrainingOptions training_options(const Options& options, const fs::path& folder)
 }
 
 /// Splits times seeds, each in a folder of its own, then mean and deviation.
-int train_many(const Options& options, const train::Config& config, const fs::path& folder) {
+int train_many(const TrainOptions& options, const train::Config& config, const fs::path& folder) {
   const auto list = [](const char* option, const std::string& text) {
     return text.empty() ? std::vector<std::int64_t>() : io::parse_ranges(option, text);
   };
@@ -96,7 +96,7 @@ int train_many(const Options& options, const train::Config& config, const fs::pa
   return 0;
 }
 
-int train_one(const Options& options, const train::Config& config, const fs::path& folder) {
+int train_one(const TrainOptions& options, const train::Config& config, const fs::path& folder) {
   const auto record = train_once(config, training_options(options, folder));
   if (!record) return kInterrupted;
   print(fmt::format("{}, seed {}, best step {} of {} (by val {}), {}, {:.0f} MiB at the peak",
@@ -111,7 +111,7 @@ int train_one(const Options& options, const train::Config& config, const fs::pat
   return 0;
 }
 
-int run(Options options, ranks::Communicator& ranks) {
+int start_training(TrainOptions options, ranks::Communicator& ranks) {
   if (options.keys) {
     print(run::keys_table());
     return 0;
@@ -150,7 +150,7 @@ int run(Options options, ranks::Communicator& ranks) {
 }  // namespace
 
 void add_train(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainOptions>();
   CLI::App* verb = app.add_subcommand("train", "Train a model on a dataset");
   add_config_options(*verb, options->config);
   verb->add_option("--out", options->out, "run folder (default runs/<dataset>-<time>)")
@@ -167,10 +167,11 @@ void add_train(CLI::App& app, Action& action) {
       ->check(at_least(1));
   verb->add_option("--timeout", options->session.timeout, "seconds that ranks wait for each other")
       ->check(CLI::PositiveNumber);
-  verb->footer(kFooter);
+  verb->footer(kTrainFooter);
   verb->callback([options, &action] {
     action = [options] {
-      return ranks::run_session(options->session, [&](auto& all) { return run(*options, all); });
+      return ranks::run_session(options->session,
+                                [&](auto& all) { return start_training(*options, all); });
     };
   });
 }

@@ -16,7 +16,7 @@
 namespace mpssm::cli {
 namespace {
 
-struct Options {
+struct TuneOptions {
   ConfigOptions config;
   run::TuneOptions tune;
   std::string seeds;
@@ -26,7 +26,7 @@ struct Options {
   bool json = false;
 };
 
-constexpr const char* kFooter = R"(
+constexpr const char* kTuneFooter = R"(
 Examples:
   mpssm tune myfolder/ --minutes 10                  the usual settings, as many as there is time for
   mpssm tune myfolder/ --random 27 --halving         short trainings first, the best third goes on
@@ -38,7 +38,7 @@ The trial with the best mean on validation wins; only then is its test result sh
 trials.csv, tune.json (with the number of settings tried) and best.toml, for mpssm train --config. The
 same command with the same --out goes on where it was stopped.)";
 
-int run(const Options& options) {
+int search(const TuneOptions& options) {
   using Clock = std::chrono::steady_clock;
   only_json_on_stdout(options.json);
   ops::set_process_threads(options.config.threads);
@@ -87,7 +87,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_tune(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   CLI::App* verb = app.add_subcommand("tune", "Search over settings, selected on validation");
   add_config_options(*verb, options->config);
   verb->add_option(
@@ -108,8 +108,8 @@ void add_tune(CLI::App& app, Action& action) {
   verb->add_option("--out", options->out, "folder of the trials (default runs/tune-<dataset>)")
       ->type_name("DIR");
   add_json(*verb, options->json);
-  verb->footer(kFooter);
-  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+  verb->footer(kTuneFooter);
+  verb->callback([options, &action] { action = [options] { return search(*options); }; });
 }
 
 }  // namespace mpssm::cli
