@@ -2,9 +2,8 @@
 #include "mpssm/engine/attention.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
+#include "mpssm/engine/neighbour_softmax.h"
 #include "mpssm/engine/tasks.h"
 #include "mpssm/kernels/spmm.h"
 
@@ -39,24 +38,10 @@ void multiply_head(const Attention<T>& args, const kernels::CsrView<T>& a, std::
   kernels::spmm(product, begin, end);
 }
 
-/// Softmax over the entries of a row.
 template <typename T>
-void weigh(const Attention<T>& args, std::int64_t head, std::int64_t row, T* weight) {
-  const std::int64_t begin = args.pattern.row_ptr[row];
-  const std::int64_t end = args.pattern.row_ptr[row + 1];
-  T largest = -std::numeric_limits<T>::infinity();
-  for (std::int64_t e = begin; e < end; ++e) {
-    const T sum =
-        args.to[row * args.heads + head] + args.from[args.pattern.col[e] * args.heads + head];
-    weight[e] = sum > T{0} ? sum : args.slope * sum;
-    largest = std::max(largest, weight[e]);
-  }
-  T total = 0;
-  for (std::int64_t e = begin; e < end; ++e) {
-    weight[e] = std::exp(weight[e] - largest);
-    total += weight[e];
-  }
-  for (std::int64_t e = begin; e < end; ++e) weight[e] /= total;
+NeighbourSoftmax<T> softmax_of(const Attention<T>& args, std::int64_t head) {
+  return {args.pattern.row_ptr, args.pattern.col, args.to + head,
+          args.from + head,     args.heads,       args.slope};
 }
 
 /// Buffers of the adjoint: where the entries of each column are, and their numbers in that order.
@@ -102,7 +87,8 @@ void attend(const Attention<T>& args, T* weight, T* y, const Executor& executor)
       kernels::CsrView<T> a = args.pattern;
       T* const of_head = weight + head * args.nonzeros();
       a.value = of_head;
-      for (std::int64_t row = begin; row < end; ++row) weigh(args, head, row, of_head);
+      const NeighbourSoftmax<T> softmax = softmax_of(args, head);
+      for (std::int64_t row = begin; row < end; ++row) softmax.weigh(row, of_head);
       multiply_head(args, a, head, args.x, y, begin, end);
     }
   });
@@ -135,16 +121,12 @@ void attend_adjoint(const Attention<T>& args, const T* weight, const T* grad, T*
       dots.grad = s;
       dots.width = args.width;
       kernels::spmm_value_grad(dots, begin, end);
+      const NeighbourSoftmax<T> softmax = softmax_of(args, head);
       for (std::int64_t i = begin; i < end; ++i) {
-        T mean = 0;
-        for (std::int64_t e = args.pattern.row_ptr[i]; e < args.pattern.row_ptr[i + 1]; ++e) {
-          mean += w[e] * s[e];
-        }
+        const T mean = softmax.mean(i, w, s);
         T sum = 0;
         for (std::int64_t e = args.pattern.row_ptr[i]; e < args.pattern.row_ptr[i + 1]; ++e) {
-          const T raw =
-              args.to[i * args.heads + head] + args.from[args.pattern.col[e] * args.heads + head];
-          s[e] = w[e] * (s[e] - mean) * (raw > T{0} ? T{1} : args.slope);
+          s[e] = softmax.sum_grad(i, args.pattern.col[e], w[e], s[e], mean);
           sum += s[e];
         }
         grad_to[i * args.heads + head] = sum;

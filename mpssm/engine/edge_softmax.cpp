@@ -4,8 +4,8 @@
 #include "mpssm/engine/edge_softmax.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "mpssm/engine/neighbour_softmax.h"
 #include "mpssm/engine/tasks.h"
 
 namespace mpssm::engine {
@@ -24,57 +24,39 @@ void for_rows(const graph::Gso& gso, const Executor& executor, const Body& body)
 }
 
 template <typename T>
-T leaky(const EdgeSoftmax<T>& args, T z) {
-  return z > T{0} ? z : args.slope * z;
-}
-template <typename T>
-T leaky_slope(const EdgeSoftmax<T>& args, T z) {
-  return z > T{0} ? T{1} : args.slope;
+NeighbourSoftmax<T> softmax_of(const EdgeSoftmax<T>& args) {
+  return {
+      args.gso.row_ptr().data(), args.gso.col().data(), args.target, args.source, 1, args.slope};
 }
 
 }  // namespace
 
 template <typename T>
 void edge_softmax(const EdgeSoftmax<T>& args, T* entries, const Executor& executor) {
-  const auto row_ptr = args.gso.row_ptr();
-  const auto col = args.gso.col();
-  for_rows(args.gso, executor, [&](std::int64_t i) {
-    const std::int64_t begin = row_ptr[i];
-    const std::int64_t end = row_ptr[i + 1];
-    if (begin == end) return;
-    for (std::int64_t e = begin; e < end; ++e) {
-      entries[e] = leaky(args, args.target[i] + args.source[col[e]]);
-    }
-    const T largest = *std::max_element(entries + begin, entries + end);
-    T sum{0};
-    for (std::int64_t e = begin; e < end; ++e) sum += entries[e] = std::exp(entries[e] - largest);
-    for (std::int64_t e = begin; e < end; ++e) entries[e] /= sum;
-  });
+  const NeighbourSoftmax<T> softmax = softmax_of(args);
+  for_rows(args.gso, executor, [&](std::int64_t i) { softmax.weigh(i, entries); });
 }
 
 template <typename T>
 void edge_softmax_adjoint(const EdgeSoftmax<T>& args, const T* entries, const T* grad,
                           T* grad_target, T* grad_source, T* scratch, const Executor& executor) {
-  const auto row_ptr = args.gso.row_ptr();
-  const auto col = args.gso.col();
-  // Of the score of entry e in row i, with the row's mean gradient in `scratch`.
-  const auto grad_score = [&](std::int64_t i, std::int64_t j, std::int64_t e) {
-    return entries[e] * (grad[e] - scratch[i]) * leaky_slope(args, args.target[i] + args.source[j]);
+  const NeighbourSoftmax<T> softmax = softmax_of(args);
+  const auto sum_grad = [&](std::int64_t i, std::int64_t j, std::int64_t e) {
+    return softmax.sum_grad(i, j, entries[e], grad[e], scratch[i]);
   };
   for_rows(args.gso, executor, [&](std::int64_t i) {
-    scratch[i] = T{0};
-    for (std::int64_t e = row_ptr[i]; e < row_ptr[i + 1]; ++e) scratch[i] += entries[e] * grad[e];
+    scratch[i] = softmax.mean(i, entries, grad);
     grad_target[i] = T{0};
-    for (std::int64_t e = row_ptr[i]; e < row_ptr[i + 1]; ++e) {
-      grad_target[i] += grad_score(i, col[e], e);
+    for (std::int64_t e = softmax.row_ptr[i]; e < softmax.row_ptr[i + 1]; ++e) {
+      grad_target[i] += sum_grad(i, softmax.col[e], e);
     }
   });
-  const kernels::CsrView<double> columns = args.gso.template transpose_view<double>();
+  const kernels::CsrView<T> columns = args.gso.template transpose_view<T>();
   const auto entry = args.gso.transposed_entries();
   for_rows(args.gso, executor, [&](std::int64_t j) {
     grad_source[j] = T{0};
     for (std::int64_t k = columns.row_ptr[j]; k < columns.row_ptr[j + 1]; ++k) {
-      grad_source[j] += grad_score(columns.col[k], j, entry[k]);
+      grad_source[j] += sum_grad(columns.col[k], j, entry[k]);
     }
   });
 }
