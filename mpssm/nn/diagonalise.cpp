@@ -7,12 +7,13 @@
 #include <ATen/ATen.h>
 #include <torch/types.h>
 
+#include "mpssm/engine/diagonal_form.h"
+
 namespace mpssm::nn {
 namespace {
 
-/// Columns 2j and 2j+1: real and imaginary part of complex column j.
-at::Tensor columns_as_pairs(const at::Tensor& complex_matrix) {
-  return at::view_as_real(complex_matrix.contiguous()).flatten(-2);
+at::Tensor matrix_of(const std::vector<double>& numbers, std::int64_t rows, std::int64_t columns) {
+  return torch::tensor(numbers, at::kDouble).view({rows, columns});
 }
 
 }  // namespace
@@ -26,52 +27,35 @@ Diagonalised diagonalise(const Block& block, double tolerance) {
   TORCH_CHECK_VALUE(block->options().group_shares.size() < 2,
                     "diagonalise: expected one operator for all channels, got groups");
   const at::Tensor w = block->w_state->weight;
-  const auto [values, vectors] = at::linalg_eig(w.to(at::kDouble));
-  const double condition = at::linalg_cond(vectors).item<double>();
+  const at::Tensor wide = w.to(at::kDouble).contiguous();
+  const engine::DiagonalForm form = engine::diagonal_form(wide.data_ptr<double>(), w.size(0));
   const double precision = w.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
                                                           : std::numeric_limits<float>::epsilon();
-  TORCH_CHECK_VALUE(condition * precision <= tolerance,
-                    "diagonalise: the eigenvectors of W have condition number ", condition,
-                    ", so rounding could grow to ", condition * precision,
+  TORCH_CHECK_VALUE(form.condition * precision <= tolerance,
+                    "diagonalise: the eigenvectors of W have condition number ", form.condition,
+                    ", so rounding could grow to ", form.condition * precision,
                     ", more than the tolerance ", tolerance,
                     "; keep the dense block or allow a larger tolerance");
-  const at::Tensor inverse = at::linalg_inv(vectors);
-
-  // One of each conjugate pair stands for both: twice its real part.
-  std::vector<std::int64_t> kept;
-  std::vector<double> scale;
-  const at::Tensor imaginary = at::imag(values).contiguous();
-  for (std::int64_t j = 0; j < values.numel(); ++j) {
-    const double im = imaginary.data_ptr<double>()[j];
-    if (im < 0.0) continue;
-    kept.push_back(j);
-    scale.push_back(im > 0.0 ? 2.0 : 1.0);
-  }
-  const at::Tensor index = torch::tensor(kept);
-  const at::Tensor factor = torch::tensor(scale, at::kDouble).unsqueeze(-1);
-
-  const at::Tensor b = block->w_in.to(at::kDouble).to(at::kComplexDouble);
-  const at::Tensor w_in = columns_as_pairs(at::matmul(b, vectors.index_select(1, index)));
-  // X = Re(Z V^-1): rows Re and -Im of each kept row of V^-1.
-  const at::Tensor back = inverse.index_select(0, index);  // [M, C]
-  const at::Tensor w_back =
-      at::stack({at::real(back) * factor, -at::imag(back) * factor}, 1).flatten(0, 1);  // [2 M, C]
+  const std::int64_t channels = 2 * form.num_pairs();
+  const at::Tensor w_in =
+      at::matmul(block->w_in.to(at::kDouble), matrix_of(form.enter, w.size(0), channels));
+  const at::Tensor w_back = matrix_of(form.leave, channels, w.size(0));
 
   BlockOptions to = from;
-  to.state_channels = w_in.size(1);
+  to.state_channels = channels;
   to.state.kind = StateKind::kDiagonal;
   to.plan = engine::Plan::kAuto;
   const bool has_norm = from.state_norm != NormKind::kNone;
   if (has_norm) to.mix_channels = from.mix_channels > 0 ? from.mix_channels : from.state_channels;
 
-  Diagonalised result{Block(to), condition};
+  Diagonalised result{Block(to), form.condition};
   Block& out = result.block;
   out->to(w.scalar_type());
   const auto assign = [&](torch::Tensor& parameter, const at::Tensor& value) {
     parameter.copy_(value.to(parameter.scalar_type()));
   };
   assign(out->w_in, w_in);
-  assign(out->w_state->sigma, at::view_as_real(values.index_select(0, index)));
+  assign(out->w_state->sigma, matrix_of(form.sigma, form.num_pairs(), 2));
   const at::Tensor mixed =
       from.mix_channels > 0 ? at::matmul(w_back, block->w_out.to(at::kDouble)) : w_back;
   if (has_norm) {
@@ -91,6 +75,14 @@ Diagonalised diagonalise(const Block& block, double tolerance) {
   assign(out->mlp_in->bias, block->mlp_in->bias);
   assign(out->mlp_out->weight, block->mlp_out->weight);
   assign(out->mlp_out->bias, block->mlp_out->bias);
+  if (!block->entries.is_empty()) {
+    for (auto& item : out->entries->named_parameters()) {
+      const at::Tensor own = block->entries->named_parameters()[item.key()];
+      // Attention is to what enters, U B, which is now in the other basis.
+      const bool in_basis = from.entries == EntriesKind::kAttention;
+      assign(item.value(), in_basis ? at::matmul(w_back, own.to(at::kDouble)) : own);
+    }
+  }
   out->train(block->is_training());
   return result;
 }

@@ -64,7 +64,7 @@ void add_block(train::Weights& weights, const nn::Block& block, std::size_t inde
     torch::Tensor wide = value;
     if (name == "w_in") wide = widened(value, 1, state_channels);
     if (name == "w_state.sigma") wide = widened(value, 0, state_channels / 2);
-    if (name == "w_out") wide = widened(value, 0, state_channels);
+    if (name == "w_out" || name == "entries.attention") wide = widened(value, 0, state_channels);
     if (name == "mlp_in.weight" && !block->w_out.defined())
       wide = widened(value, 1, state_channels);
     weights[prefix + name] = wide;

@@ -204,6 +204,27 @@ TEST_P(DiagonaliseByNorm, GivesTheSameFunction) {
   }
 }
 
+TEST(Diagonalise, KeepsLearnedEntries) {
+  torch::manual_seed(6);
+  const graph::Gso gso = small_operator();
+  for (const EntriesKind kind : {EntriesKind::kFree, EntriesKind::kGin, EntriesKind::kAttention}) {
+    Block dense(BlockOptions{.in_channels = 3,
+                             .state_channels = 7,
+                             .out_channels = 4,
+                             .state = {.kind = StateKind::kDense},
+                             .entries = kind,
+                             .num_entries = gso.num_nonzeros()});
+    dense->to(torch::kDouble);
+    {
+      const torch::NoGradGuard no_grad;
+      for (torch::Tensor& entry : dense->entries->parameters()) entry.normal_(0.0, 0.1);
+    }
+    const auto u = torch::randn({12, 3}, torch::kDouble);
+    EXPECT_TRUE(close(diagonalise(dense).block->forward(u, gso), dense->forward(u, gso), 1e-10))
+        << to_string(kind);
+  }
+}
+
 TEST(Diagonalise, RefusesWhatItWouldSpoilAndSaysTheNumber) {
   Block block(BlockOptions{.state_channels = 4, .state = {.kind = StateKind::kDense}});
   {
