@@ -90,22 +90,30 @@ def _check_no_batch_norm(model: nn.Module) -> None:
                          "the samples of all ranks at once")
 
 
+def _flattened(gradients: Sequence[Optional[Tensor]], parameters: Sequence[Tensor]) -> Tensor:
+    """One behind the other, zeros where there is none."""
+    return torch.cat([torch.zeros_like(parameter).view(-1) if gradient is None else gradient.reshape(-1)
+                      for gradient, parameter in zip(gradients, parameters)])
+
+
+def _leave(flat: Tensor, parameters: Sequence[nn.Parameter], there: Sequence[bool]) -> None:
+    """The way back, into ``.grad`` of those that have one."""
+    pieces = flat.split([parameter.numel() for parameter in parameters])
+    for parameter, piece, is_there in zip(parameters, pieces, there):
+        parameter.grad = piece.view(parameter.shape).clone() if is_there else None
+
+
 def _term(loss: Tensor, gradients: Sequence[Optional[Tensor]],
           parameters: Sequence[Tensor]) -> Tensor:
     """All that is summed up of one piece: gradients, which of them there are, and the loss."""
+    flat = _flattened(gradients, parameters)
     there = torch.tensor([gradient is not None for gradient in gradients])
-    flat = [torch.zeros_like(parameter).view(-1) if gradient is None else gradient.reshape(-1)
-            for gradient, parameter in zip(gradients, parameters)]
-    return torch.cat([*flat, there.to(flat[0]), loss.detach().reshape(1).to(flat[0])])
+    return torch.cat([flat, there.to(flat), loss.detach().reshape(1).to(flat)])
 
 
 def _leave_gradients(total: Tensor, parameters: Sequence[nn.Parameter]) -> None:
-    there = total[-1 - len(parameters):-1] > 0
-    at = 0
-    for parameter, is_there in zip(parameters, there.tolist()):
-        count = parameter.numel()
-        parameter.grad = total[at:at + count].view(parameter.shape).clone() if is_there else None
-        at += count
+    flat, there, _ = total.split([total.numel() - len(parameters) - 1, len(parameters), 1])
+    _leave(flat, parameters, (there > 0).tolist())
 
 
 def gradient(model: nn.Module, pieces: Sequence[Piece], loss_of: Callable[[Piece], Tensor],
@@ -177,46 +185,30 @@ class _Dealt:
         return torch.cat([block.view(end - begin, width)
                           for block, width in zip(received, widths)], 1)
 
-
-class _ToColumns(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, dealt: _Dealt) -> Tensor:
-        ctx.dealt = dealt
-        return dealt.move_to_columns(x)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        return ctx.dealt.move_to_rows(grad), None
-
-
-class _ToRows(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, dealt: _Dealt) -> Tensor:
-        ctx.dealt = dealt
-        return dealt.move_to_rows(x)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        return ctx.dealt.move_to_columns(grad), None
-
-
-class _GatherRows(torch.autograd.Function):
-    """All ranks go on with all rows alike, so the gradient of the own ones is at hand."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, dealt: _Dealt) -> Tensor:
-        ctx.dealt = dealt
+    def gather_rows(self, x: Tensor) -> Tensor:
+        """Own rows -> all of them."""
         width = x.shape[1]
-        sizes = [(b - a) * width for a, b in zip(dealt.rows, dealt.rows[1:])]
-        return dealt.ranks.gather(x.reshape(-1), sizes).view(-1, width)
+        sizes = [(b - a) * width for a, b in zip(self.rows, self.rows[1:])]
+        return self.ranks.gather(x.reshape(-1), sizes).view(-1, width)
+
+    def own_rows(self, x: Tensor) -> Tensor:
+        begin, end = self.own(self.rows)
+        return x[begin:end]
+
+
+class _Move(torch.autograd.Function):
+    """Numbers change hands one way, and their gradients the other."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, there: Callable[[Tensor], Tensor],
+                back: Callable[[Tensor], Tensor]) -> Tensor:
+        ctx.back = back
+        return there(x)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
-        begin, end = ctx.dealt.own(ctx.dealt.rows)
-        return grad[begin:end], None
+        return ctx.back(grad), None, None
 
 
 @dataclass
@@ -288,7 +280,8 @@ class ChannelParallel(nn.Module):
             return self._dealt
         bounds, ranks = _parts_of(nodes), self._ranks
         shares = [share(len(bounds), p, ranks.size) for p in range(ranks.size)]
-        pairs = self.model.encoder.out_features // 2
+        block: Any = self.model.get_submodule("block_0")
+        pairs = block.w_state.channels // 2
         self._num_parts = len(bounds)
         self._dealt = _Dealt(
             ranks, [bounds[first][0] if first < len(bounds) else nodes for first, _ in shares] + [nodes],
@@ -321,16 +314,17 @@ class ChannelParallel(nn.Module):
             blocks: List[MPSSMBlock] = [getattr(part.model, f"block_{i}") for part in self._parts]
             c = [block.enter(h[j], getattr(self._parts[j].model, f"norm_{i}"), places[j])
                  for j, block in enumerate(blocks)]
-            columns = _ToColumns.apply(torch.cat(c), dealt)
+            columns = _Move.apply(torch.cat(c), dealt.move_to_columns, dealt.move_to_rows)
             whole: MPSSMBlock = getattr(model, f"block_{i}")
             state = whole.recur_pairs(columns, gso, begin // 2, end // 2)
-            rows = _ToRows.apply(state, dealt).split(sizes)
+            rows = _Move.apply(state, dealt.move_to_rows, dealt.move_to_columns).split(sizes)
             seeds = whole.draw_seeds(x, model.dropout)  # one draw for all parts
             h = [block.decode(rows[j], residual=h[j] if model.residual else None,
                               dropout=model.dropout, place=places[j], seeds=seeds)
                  for j, block in enumerate(blocks)]
         y = [part.model.read_out(h[j], gso, places[j]) for j, part in enumerate(self._parts)]
-        return _GatherRows.apply(torch.cat(y), dealt)
+        # All ranks go on with all rows alike, so the gradient of the own ones is at hand.
+        return _Move.apply(torch.cat(y), dealt.gather_rows, dealt.own_rows)
 
     @torch.no_grad()
     def collect_gradients(self) -> None:
@@ -365,20 +359,14 @@ class ChannelParallel(nn.Module):
                if ".w_state." not in name and parameter.requires_grad]
         if not own:
             return
+        parameters = [parameter for _, parameter in own]
         terms = []
         for part in self._parts:
             named = dict(part.model.named_parameters())
             if part.begin < part.end:
-                flat = [named[name].grad for name, _ in own]
-                terms.append(torch.cat([
-                    torch.zeros_like(parameter).view(-1) if grad is None else grad.reshape(-1)
-                    for grad, (_, parameter) in zip(flat, own)]))
+                terms.append(_flattened([named[name].grad for name, _ in own], parameters))
             part.model.zero_grad(set_to_none=True)
-        width = sum(parameter.numel() for _, parameter in own)
-        stacked = torch.stack(terms) if terms else own[0][1].new_empty(0, width)
+        width = sum(parameter.numel() for parameter in parameters)
+        stacked = torch.stack(terms) if terms else parameters[0].new_empty(0, width)
         total = self._ranks.sum_in_order(stacked, self._num_parts)
-        at = 0
-        for _, parameter in own:
-            count = parameter.numel()
-            parameter.grad = total[at:at + count].view(parameter.shape).clone()
-            at += count
+        _leave(total, parameters, [True] * len(parameters))
