@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Cases of single operators: the sparse product, the recurrence forward and in training."""
+"""Cases of single operators: what a call costs, the sparse product, the recurrence forward and in training."""
 
 import functools
 
@@ -8,6 +8,45 @@ from peer_problems import (PRODUCTS, Case, Job, dense_loop, diagonal_loop, join_
                            recurrence, split_pairs, torch_bag, with_gradients)
 
 import mpssm
+
+
+def call_case():
+    """On a graph so small that next to nothing is computed: what a call costs by itself, with and without
+    what autograd records, beside the shortest operator of torch and a loop of two hops in it."""
+    nodes, channels, hops = 8, 4, 2
+
+    def job(make, recorded):
+        torch.manual_seed(0)
+        u, sigma = torch.randn(nodes, channels), torch.polar(torch.rand(channels // 2), torch.rand(channels // 2))
+        call = make(random_graph(nodes, 10), u.requires_grad_(recorded), sigma.requires_grad_(recorded))
+
+        def run():
+            with torch.set_grad_enabled(recorded):
+                return [call().detach()]
+
+        return Job(run)
+
+    def ours(graph, u, sigma):
+        gso = graph.gso()
+        return lambda: mpssm.recurrence(gso, u, sigma, steps=hops + 1)
+
+    def spmm(graph, u, sigma):
+        gso = graph.gso()
+        return lambda: mpssm.spmm(gso, u)
+
+    def loop(graph, u, sigma):
+        product = torch_bag(graph)
+        re, im = (half.requires_grad_(u.requires_grad) for half in split_pairs(u.detach()))
+        return lambda: join_pairs(*diagonal_loop(product, re, im, sigma.real, sigma.imag, hops))
+
+    def shortest(graph, u, sigma):
+        return lambda: torch.relu(u)
+
+    makes = {"mpssm.recurrence": ours, "torch bag": loop, "mpssm.spmm": spmm, "torch.relu": shortest}
+    contenders = {name + (", recorded" if recorded else ""): functools.partial(job, make, recorded)
+                  for name, make in makes.items() for recorded in (True, False)}
+    return Case("call", f"n = {nodes}, c = {channels}, k = {hops}", contenders,
+                [name for name in contenders if name.startswith(("mpssm.recurrence", "torch bag"))])
 
 
 def spmm_case(nodes, edges, degree, channels):

@@ -26,7 +26,7 @@ import torch  # noqa: E402
 import torch_geometric  # noqa: E402
 from peer_layers import (batch_case, gcn_layer_case, layer_case, small_graphs,  # noqa: E402
                          windows_case)
-from peer_operators import recurrence_case, spmm_case  # noqa: E402
+from peer_operators import call_case, recurrence_case, spmm_case  # noqa: E402
 from peer_problems import board_graph, random_graph  # noqa: E402
 from peer_steps import StepSizes, step_case  # noqa: E402
 
@@ -154,6 +154,7 @@ def measure(case, memory, rounds, options):
 
 
 def cases(quick):
+    yield call_case()
     if quick:
         yield spmm_case(2000, 2906, "2.9", 32)
         for training in (False, True):
