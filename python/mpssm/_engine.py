@@ -48,6 +48,8 @@ gso_from_edges = _function("gso_from_edges", _I64, _I64, _POINTER, _POINTER, _PO
                            _I64, _I64, _POINTER, _POINTER)
 gso_from_csr = _function("gso_from_csr", _I64, _I64, _POINTER, _POINTER, _POINTER, _I64, _POINTER,
                          _POINTER)
+encodings_width = _function("encodings_width", _TEXT, _POINTER)
+encode_nodes = _function("encode_nodes", _I64, _I64, _POINTER, _POINTER, _POINTER, _I64, _TEXT, _POINTER)
 gso_order = _function("gso_order", _POINTER, _POINTER)
 gso_order_copy = _function("gso_order_copy", _POINTER, _I64, *[_POINTER] * 8)
 gso_basis = _function("gso_basis", _POINTER, _POINTER)
@@ -65,6 +67,9 @@ layer_norm = _function("layer_norm", _I64, _I64, _I64, _F64, *[_POINTER] * 6)
 layer_norm_adjoint = _function("layer_norm_adjoint", *[_I64] * 4, *[_POINTER] * 8)
 gelu = _function("gelu", _I64, _POINTER, _POINTER, _POINTER)
 dropout = _function("dropout", _I64, _I64, _POINTER, _F64, _POINTER, _POINTER)
+edge_softmax = _function("edge_softmax", _TEXT, _F64, *[_POINTER] * 3)
+edge_softmax_adjoint = _function("edge_softmax_adjoint", _TEXT, _F64, *[_POINTER] * 6)
+diagonal_form = _function("diagonal_form", _I64, *[_POINTER] * 6)
 pool = _function("pool", _I64, _I64, _I64, _POINTER, _I64, _POINTER, _POINTER, _POINTER, _POINTER)
 
 _library.mpssm_error.restype = _TEXT
@@ -91,8 +96,9 @@ gso_free.restype = None
 
 #: An operator as a call reads it: GsoArguments in python/native/gso.h.
 pack_gso = struct.Struct("27q").pack
-#: RecurrenceArguments in python/native/recurrence.cpp.
-pack_recurrence = struct.Struct("25q").pack
+#: RecurrenceArguments in python/native/recurrence.cpp: the numbers, and the pointers behind them.
+pack_recurrence = struct.Struct("16q").pack
+pack_recurrence_pointers = struct.Struct("11q").pack
 #: NormLinearArguments and FeedForwardArguments in python/native/feed_forward.cpp.
 pack_norm_linear = struct.Struct("17q").pack
 pack_feed_forward = struct.Struct("11q2d20q").pack

@@ -38,7 +38,7 @@ def empty(like: Tensor, shape: Sequence[int], dtype: Optional[torch.dtype] = Non
     numbers in it."""
     element = _BYTES[dtype or like.dtype]
     if math.prod(shape) * element < _LEAST_BYTES:
-        return like.new_empty(shape, dtype=dtype)
+        return like.new_empty(shape) if dtype is None else like.new_empty(shape, dtype=dtype)
     memory = _engine.kept_tensor(element, len(shape), _pack_shape(len(shape))(*shape))
     if not memory:
         raise MemoryError(f"mpssm: no memory for a tensor of shape {list(shape)}")

@@ -112,6 +112,8 @@ def define(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any],
 
     function: Any = type(name, (torch.autograd.Function,), {
         "forward": staticmethod(forward), "backward": staticmethod(backward_eager)})
+    # Function.apply() but for what that does for torch.func, which never comes here.
+    apply = super(torch.autograd.Function, function).apply
 
     def call(*args: Any) -> Any:
         if not _is_plain(args[main]):
@@ -119,7 +121,7 @@ def define(schema: str, kernel: Callable[..., Any], fake: Callable[..., Any],
         if torch.is_grad_enabled():
             for place in differentiable:
                 if args[place] is not None and args[place].requires_grad:
-                    return function.apply(args, *[args[i] for i in differentiable])
+                    return apply(args, *[args[i] for i in differentiable])
         return kernel(*args)
 
     return call

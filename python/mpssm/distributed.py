@@ -233,6 +233,8 @@ def why_not_by_channels(model: MPSSM, ranks: int) -> str:
     if model.readout != "node":
         return "many graphs are shared by graphs"
     block: Any = model.get_submodule("block_0")
+    if "," in model.kind:
+        return "groups of channels have operators of their own"
     if block.w_state.kind == "dense":
         return "a dense W mixes the channels of all ranks"
     if any(isinstance(module, Norm) and module.kind == "batch" for module in model.modules()):

@@ -14,168 +14,26 @@ from torch import Tensor
 from torch.nn import functional
 
 from mpssm import _feed_forward, _layers, _recurrence, portable
+from mpssm._arguments import (Operators, Place, check_dense_groups, check_gso, check_like_u,
+                              check_recurrence, check_sequence, groups_of, has_kernel, in_autocast,
+                              in_function_transform, number_of_precision)
 from mpssm.gso import Gso
+from mpssm.gso_sequence import GsoSequence
 
-PLANS = ("auto", "stepwise", "doubling", "diagonal", "spectral", "reference")
 POOLINGS = ("sum", "mean", "max", "sum_max_mean")
-#: In which numbers the engine multiplies, in the order of their numbers there. Tensors are float32
-#: either way; "bf16" rounds the factors of dense products and the states between hops.
-PRECISIONS = ("float32", "bf16")
-#: Rows that are rows ``first`` and on of ``all`` rows of a whole, which others compute piece by piece;
-#: (0, 0): they are all there are. Sums over rows and what is dropped go by the place in the whole.
-Place = Tuple[int, int]
-_ENGINE_TYPES = (torch.float32, torch.float64)
-_REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64,
-         torch.complex32: torch.float16}
-
-
-def _has_kernel(x: Tensor) -> bool:
-    return (x.dtype in _ENGINE_TYPES and x.device.type in ("cpu", "meta") and x.numel() > 0
-            and not _in_function_transform())
-
-
-def _in_function_transform() -> bool:
-    """Inside torch.func (grad, jacrev, vmap ...), which sees through plain torch operations only."""
-    return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
-
-
-def _in_autocast(*tensors: Optional[Tensor]) -> Tuple[Optional[Tensor], ...]:
-    """Inside autocast everything of ours runs in float32."""
-    first = tensors[0]
-    if first is None or first.is_meta or not torch.is_autocast_enabled(first.device.type):
-        return tensors
-    return tuple(t if t is None or t.dtype in _ENGINE_TYPES or t.is_complex() else t.float()
-                 for t in tensors)
-
-
-def _number_of_precision(name: str, precision: str, x: Tensor) -> int:
-    if precision == "float32":
-        return 0
-    if precision not in PRECISIONS:
-        raise ValueError(f"{name}: expected precision {', '.join(PRECISIONS)}, got {precision!r}")
-    if x.dtype != torch.float32:
-        raise TypeError(f"{name}: expected float32 with precision {precision}, got {x.dtype}")
-    return PRECISIONS.index(precision)
-
-
-def _check_gso(name: str, gso: Gso, x: Tensor) -> None:
-    if not isinstance(gso, Gso):
-        raise TypeError(f"{name}: expected a mpssm.Gso, got {type(gso).__name__}; make one by "
-                        "mpssm.Gso.from_edge_index(edge_index)")
-    if gso.device != x.device:
-        raise ValueError(f"{name}: expected the operator on the device of the features, got "
-                         f"{gso.device} and {x.device}; move it by gso.to({str(x.device)!r})")
 
 
 def spmm(gso: Gso, x: Tensor) -> Tensor:
     """A x, one hop of message passing. x: [..., N, C]; differentiable any number of times."""
-    _check_gso("spmm", gso, x)
+    check_gso("spmm", gso, x)
     if x.dim() < 2 or x.shape[-2] != gso.num_nodes:
         raise ValueError(f"spmm: expected x of shape [..., N={gso.num_nodes}, C], got "
                          f"{list(x.shape)}")
     if not (x.is_floating_point() or x.is_complex()):
         raise TypeError(f"spmm: expected x of a floating or complex type, got {x.dtype}")
-    if not _has_kernel(x):
+    if not has_kernel(x):
         return portable.spmm(gso, x)
     return _recurrence.spmm(*gso.arrays(x.dtype), x, False)
-
-
-#: One operator for all channels, or one for each group of them: operators, or pairs of an operator and
-#: its share of the channels.
-Operators = Union[Gso, Sequence[Union[Gso, Tuple[Gso, int]]]]
-
-
-def _groups_of(gso: Operators, u: Tensor) -> Tuple[List[Gso], List[int]]:
-    """The operators and their shares; none of one that is for all channels."""
-    if isinstance(gso, Gso):
-        return [gso], []
-    if not isinstance(gso, (list, tuple)) or not gso:
-        raise TypeError("recurrence: expected a mpssm.Gso, or a list of them, one for each group of "
-                        f"channels, got {type(gso).__name__}")
-    pairs = [one if isinstance(one, (list, tuple)) else (one, 1) for one in gso]
-    for one, share in pairs:
-        _check_gso("recurrence", one, u)
-        if one.num_nodes != pairs[0][0].num_nodes or one.num_graphs != pairs[0][0].num_graphs:
-            raise ValueError("recurrence: expected operators on the same nodes and graphs, got "
-                             f"{one.num_nodes} nodes in {one.num_graphs} graphs beside "
-                             f"{pairs[0][0].num_nodes} in {pairs[0][0].num_graphs}")
-        if share < 1:
-            raise ValueError(f"recurrence: expected shares of at least 1, got {share}")
-    operators, shares = [one for one, _ in pairs], [share for _, share in pairs]
-    return operators, shares if len(shares) > 1 else []
-
-
-def _check_dense_groups(w: Sequence[Tensor], shares: List[int]) -> None:
-    channels = sum(one.shape[-1] for one in w)
-    begins = _recurrence.deal_channels(shares, channels)
-    wanted = [(end - begin,) * 2 for begin, end in zip(begins, begins[1:])]
-    if [tuple(one.shape) for one in w] != wanted or any(one.is_complex() for one in w):
-        raise ValueError(f"recurrence: expected a dense W of each group of {channels} channels, "
-                         f"{', '.join(str(list(shape)) for shape in wanted)}, got "
-                         f"{', '.join(str(list(one.shape)) for one in w)}")
-
-
-def _check_recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor], steps: Optional[int],
-                      initial: Optional[Tensor], outputs: str, plan: str,
-                      group_channels: int) -> int:
-    """Throws unless the arguments fit; returns C, the channels of the state. In every call, so no
-    words are made before they are needed."""
-    _check_gso("recurrence", gso, u)
-    temporal, nodes, shape = steps is None, gso.num_nodes, u.shape
-    if len(shape) < (3 if temporal else 2) or shape[-2] != nodes:
-        axes = f"[..., T, N={nodes}, C_in]" if temporal else f"[..., N={nodes}, C_in]"
-        hint = "; give steps= for an input that stays the same" if temporal and u.dim() == 2 else ""
-        raise ValueError(f"recurrence: expected u of shape {axes}, got {list(shape)}{hint}")
-    if steps is not None and steps < 1:
-        raise ValueError(f"recurrence: expected at least one step, got {steps}")
-    if temporal and shape[-3] < 1:
-        raise ValueError("recurrence: expected at least one step, got a sequence of none")
-    if outputs not in ("last", "all"):
-        raise ValueError(f"recurrence: expected outputs 'last' or 'all', got {outputs!r}")
-    if plan not in PLANS:
-        raise ValueError(f"recurrence: expected plan {', '.join(PLANS)}, got {plan!r}")
-    dtype, w_shape = u.dtype, w.shape
-    if w.is_complex():
-        if len(w_shape) != 1:
-            raise ValueError("recurrence: expected a complex w (diagonal) of shape [C/2], got "
-                             f"{list(w_shape)}")
-        channels, precision = 2 * w_shape[0], _REAL.get(w.dtype)
-    elif group_channels:
-        channels, precision = group_channels, w.dtype
-    else:
-        if len(w_shape) != 2 or w_shape[0] != w_shape[1]:
-            raise ValueError("recurrence: expected a real w (dense) of shape [C, C], got "
-                             f"{list(w_shape)}")
-        channels, precision = w_shape[0], w.dtype
-    if not dtype.is_floating_point:
-        raise TypeError(f"recurrence: expected u of a real floating type, got {dtype}")
-    if precision != dtype:
-        raise TypeError(f"recurrence: expected w of the precision of u ({dtype}), got {w.dtype}")
-    if w.device != u.device:
-        raise ValueError(f"recurrence: expected u and w on one device, got {u.device} and {w.device}")
-    if b is not None:
-        _check_like_u("b", b, u)
-        if tuple(b.shape) != (shape[-1], channels):
-            raise ValueError(f"recurrence: expected b of shape [C_in={shape[-1]}, C={channels}], got "
-                             f"{list(b.shape)}")
-    elif shape[-1] != channels:
-        raise ValueError(f"recurrence: expected u with C={channels} channels to match w (or give b), "
-                         f"got {shape[-1]}")
-    if initial is not None:
-        _check_like_u("initial", initial, u)
-        expected = (*shape[: -3 if temporal else -2], nodes, channels)
-        if tuple(initial.shape) != expected:
-            raise ValueError(f"recurrence: expected initial of shape {list(expected)}, got "
-                             f"{list(initial.shape)}")
-    return channels
-
-
-def _check_like_u(name: str, tensor: Tensor, u: Tensor) -> None:
-    if tensor.dtype != u.dtype:
-        raise TypeError(f"recurrence: expected {name} of type {u.dtype}, got {tensor.dtype}")
-    if tensor.device != u.device:
-        raise ValueError(f"recurrence: expected u and {name} on one device, got {u.device} and "
-                         f"{tensor.device}")
 
 
 def recurrence(gso: Operators, u: Tensor, w: Union[Tensor, Sequence[Tensor]],
@@ -188,7 +46,8 @@ def recurrence(gso: Operators, u: Tensor, w: Union[Tensor, Sequence[Tensor]],
 
     Args:
         gso: A. A list of operators, or of pairs of an operator and its share: one for each group of
-            channels, which are dealt to the groups in order, whole pairs of them.
+            channels, which are dealt to the groups in order, whole pairs of them. A
+            :class:`mpssm.GsoSequence`: one for each step, X(t) = A(t) X(t-1) W + U(t) B.
         u: a sequence [..., T, N, C_in]; with ``steps`` an input [..., N, C_in] that stays the same
             for so many steps (k + 1 steps reach k hops). Leading axes are copies over one graph.
         w: W. Dense: real [C, C]. Diagonal: complex [C/2], acting on the C channels taken in pairs
@@ -210,48 +69,56 @@ def recurrence(gso: Operators, u: Tensor, w: Union[Tensor, Sequence[Tensor]],
 
     Differentiable once in u, w, b, initial and values ("reference": any number of times).
     """
-    (gso, *rest), shares = _groups_of(gso, u)
+    sequence, rest, shares = None, [], []  # type: Tuple[Optional[GsoSequence], List[Gso], List[int]]
+    if isinstance(gso, GsoSequence):
+        check_sequence(gso, u, steps, values)
+        sequence, (gso, *rest) = gso, gso.operators
+    elif not isinstance(gso, Gso):
+        (gso, *rest), shares = groups_of(gso, u)
     group_channels = 0
     if not isinstance(w, Tensor):
-        _check_dense_groups(w, shares or [1])
+        check_dense_groups(w, shares or [1])
         group_channels = sum(one.shape[-1] for one in w)
         w = torch.cat([one.reshape(-1) for one in w])
     elif shares and not w.is_complex():
         raise ValueError("recurrence: expected a list of dense W with several operators, one for each "
                          f"group of channels, got one of shape {list(w.shape)}")
-    u, w, b, initial = _in_autocast(u, w, b, initial)  # type: ignore[assignment]
-    channels = _check_recurrence(gso, u, w, b, steps, initial, outputs, plan, group_channels)
+    u, w, b, initial = in_autocast(u, w, b, initial)  # type: ignore[assignment]
+    channels = check_recurrence(gso, u, w, b, steps, initial, outputs, plan, group_channels)
     if hops_per_step < 1:
         raise ValueError(f"recurrence: expected at least one hop per step, got {hops_per_step}")
-    if shares and (values is not None or plan == "spectral"):
-        raise ValueError("recurrence: expected one operator for all channels with "
-                         f"{'values' if values is not None else 'plan spectral'}, got {len(shares)}")
-    rounds = _number_of_precision("recurrence", precision, u)
+    is_single = sequence is None and not shares
+    if not is_single and (values is not None or plan == "spectral"):
+        raise ValueError("recurrence: expected one operator for all channels and steps with "
+                         f"{'values' if values is not None else 'plan spectral'}, got {1 + len(rest)}")
+    rounds = number_of_precision("recurrence", precision, u)
     if rounds and plan == "reference":
         raise ValueError("recurrence: plan reference computes in the type of its tensors, got precision "
                          f"{precision}")
     if values is not None:
-        _check_like_u("values", values, u)
+        check_like_u("values", values, u)
         if tuple(values.shape) != (gso.num_nonzeros,):
             raise ValueError(f"recurrence: expected values of shape [nonzeros={gso.num_nonzeros}], got "
                              f"{list(values.shape)}")
-    if plan == "reference" or not _has_kernel(u) or channels == 0:
+    if plan == "reference" or not has_kernel(u) or channels == 0:
         how: Dict[str, Any] = {"steps": steps, "outputs": outputs, "hops_per_step": hops_per_step,
-                               "plan": "reference" if _in_function_transform() else plan}
+                               "plan": "reference" if in_function_transform() else plan}
+        if group_channels and not shares:
+            w = w.view(channels, channels)
+        if sequence is not None:
+            return portable.recurrence_over(sequence, u, w, b, initial=initial, outputs=outputs,
+                                            hops_per_step=hops_per_step)
         if not shares:
-            w = w.view(channels, channels) if group_channels else w
             return portable.recurrence(gso, u, w, b, initial=initial, values=values, **how)
         return portable.recurrence_by_groups([gso, *rest], u, w, b, initial=initial,
                                              begins=_recurrence.deal_channels(shares, channels), **how)
     if b is not None:
         u = _layers.linear(u, b, None, False, rounds, 0)
     diagonal = w.is_complex()
-    basis = gso.basis_arrays(u.dtype) if diagonal and values is None and not shares else ()
+    basis = gso.basis_arrays(u.dtype) if diagonal and values is None and is_single else ()
     if plan == "spectral" and diagonal and not basis:
         raise ValueError("recurrence: plan spectral needs the eigenbasis of the operator; make it once by "
                          "gso = gso.with_basis()")
-    if diagonal:
-        w = torch.view_as_real(w.resolve_conj())
     wanted = 0
     if torch.is_grad_enabled():
         wanted = (_recurrence.WANT_INPUT * u.requires_grad | _recurrence.WANT_W * w.requires_grad
@@ -260,28 +127,29 @@ def recurrence(gso: Operators, u: Tensor, w: Union[Tensor, Sequence[Tensor]],
     order: Tuple[Tensor, ...] = ()
     if values is None:
         arrays = gso.arrays(u.dtype)
-        if not shares:
+        if is_single:
             order = gso.order_arrays(u.dtype)
     else:
         arrays = gso.arrays_with(values.contiguous())
     others = [tensor for one in rest for tensor in one.arrays(u.dtype)]
     return _recurrence.recurrence(*arrays, order, basis, u, w, initial,
-                                  u.shape[-3] if steps is None else steps, steps is None, diagonal,
+                                  u.shape[-3] if steps is None else steps, steps is None,
                                   outputs == "all", _recurrence.of_this_build(plan), wanted, rounds,
-                                  all_channels, values is not None, others, shares, hops_per_step)[0]
+                                  all_channels, values is not None, hops_per_step, others, shares,
+                                  None if sequence is None else sequence.index)[0]
 
 
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, *, precision: str = "float32",
            place: Place = (0, 0)) -> Tensor:
     """x weight' + bias, as torch.nn.functional.linear; the same bits for any number of threads."""
-    x, weight, bias = _in_autocast(x, weight, bias)  # type: ignore[assignment]
+    x, weight, bias = in_autocast(x, weight, bias)  # type: ignore[assignment]
     if weight.dim() != 2 or x.dim() < 1 or x.shape[-1] != weight.shape[1] or (
             bias is not None and tuple(bias.shape) != (weight.shape[0],)):
         raise ValueError(f"linear: expected x of shape [..., in], weight [out, in] and bias [out], got "
                          f"{list(x.shape)}, {list(weight.shape)} and "
                          f"{'none' if bias is None else list(bias.shape)}")
-    rounds = _number_of_precision("linear", precision, x)
-    if not _has_kernel(x) or weight.dtype != x.dtype or weight.device != x.device:
+    rounds = number_of_precision("linear", precision, x)
+    if not has_kernel(x) or weight.dtype != x.dtype or weight.device != x.device:
         return functional.linear(x, weight, bias)
     return _layers.linear(x, weight, bias, True, rounds, place[1])
 
@@ -289,18 +157,18 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, *, precisio
 def layer_norm(x: Tensor, scale: Tensor, shift: Tensor, epsilon: float = 1e-5, *,
                place: Place = (0, 0)) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * scale + shift over the last axis of x [..., C]."""
-    x, scale, shift = _in_autocast(x, scale, shift)  # type: ignore[assignment]
+    x, scale, shift = in_autocast(x, scale, shift)  # type: ignore[assignment]
     if x.dim() < 1 or tuple(scale.shape) != (x.shape[-1],) or scale.shape != shift.shape:
         raise ValueError(f"layer_norm: expected x of shape [..., C], scale and shift of shape [C], got "
                          f"{list(x.shape)}, {list(scale.shape)} and {list(shift.shape)}")
-    if not _has_kernel(x) or scale.dtype != x.dtype or scale.device != x.device:
+    if not has_kernel(x) or scale.dtype != x.dtype or scale.device != x.device:
         return functional.layer_norm(x, (x.shape[-1],), scale, shift, epsilon)
     return _layers.layer_norm(x, scale, shift, epsilon, place[1])[0]
 
 
 def gelu(x: Tensor) -> Tensor:
     """x times the normal distribution function of x. Float32 on the CPU is the engine's."""
-    if not _has_kernel(x) or x.dtype != torch.float32:
+    if not has_kernel(x) or x.dtype != torch.float32:
         return functional.gelu(x)
     return _layers.gelu(x)
 
@@ -312,7 +180,7 @@ def dropout(x: Tensor, probability: float = 0.5, training: bool = True) -> Tenso
         raise ValueError(f"dropout: expected a probability in [0, 1), got {probability}")
     if not training or probability == 0.0:
         return x
-    if not _has_kernel(x):
+    if not has_kernel(x):
         return functional.dropout(x, probability)
     return _layers.dropout(x, _seed(x, probability), probability)
 
@@ -330,7 +198,7 @@ _NUMBER_OF_ACTIVATION = {name: number for number, name in enumerate(ACTIVATIONS)
 
 def _engine_takes(x: Tensor, *others: Optional[Tensor]) -> bool:
     """Whether all of these are of one kind that the engine has kernels for."""
-    return _has_kernel(x) and all(
+    return has_kernel(x) and all(
         t is None or (t.dtype == x.dtype and t.device == x.device and t.numel() > 0) for t in others)
 
 
@@ -359,12 +227,12 @@ def norm_linear(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w: 
     """layer_norm(x, scale, shift) w for x [..., in], w [in, out], in one pass; without scale and
     shift x w. The norm is made again for the gradient: x alone is kept. ``precision`` as in
     :func:`recurrence`; then x is kept in bfloat16."""
-    x, scale, shift, w = _in_autocast(x, scale, shift, w)  # type: ignore[assignment]
+    x, scale, shift, w = in_autocast(x, scale, shift, w)  # type: ignore[assignment]
     if x.dim() < 1 or w.dim() != 2 or x.shape[-1] != w.shape[0]:
         raise ValueError("norm_linear: expected x of shape [..., in] and w of shape [in, out], got "
                          f"{_shape(x)} and {_shape(w)}")
     _check_norm("norm_linear", x, scale, shift)
-    rounds = _number_of_precision("norm_linear", precision, x)
+    rounds = number_of_precision("norm_linear", precision, x)
     if not _engine_takes(x, scale, shift, w):
         return _norm(x, scale, shift) @ w
     return _feed_forward.norm_linear(x, scale, shift, w, rounds, place[1],
@@ -405,7 +273,7 @@ def feed_forward(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, *,
 
     Keeps x and the numbers before f for the gradient.
     """
-    x, w1, b1, w2, b2, scale, shift, residual = _in_autocast(  # type: ignore[assignment]
+    x, w1, b1, w2, b2, scale, shift, residual = in_autocast(  # type: ignore[assignment]
         x, w1, b1, w2, b2, scale, shift, residual)
     if w1.dim() != 2 or w2.dim() != 2 or w2.shape[1] != w1.shape[0] or (
             x.dim() < 1 or x.shape[-1] != w1.shape[1] or tuple(b1.shape) != (w1.shape[0],)
@@ -423,7 +291,7 @@ def feed_forward(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, *,
     for probability in (drop_hidden, drop_out):
         if not 0.0 <= probability < 1.0:
             raise ValueError(f"feed_forward: expected probabilities in [0, 1), got {probability}")
-    rounds = _number_of_precision("feed_forward", precision, x)
+    rounds = number_of_precision("feed_forward", precision, x)
     if not _engine_takes(x, scale, shift, w1, b1, w2, b2, residual):
         hidden = ACTIVATIONS[activation](linear(_norm(x, scale, shift), w1, b1))
         y = dropout(linear(dropout(hidden, drop_hidden), w2, b2), drop_out)
@@ -439,22 +307,24 @@ def edge_softmax(gso: Gso, target: Tensor, source: Tensor, slope: float = 0.2) -
     """target, source [N] -> [nonzeros], in the order of ``gso.col``: for entry (i, j) the softmax over
     row i of leaky(target[i] + source[j]), with this slope below zero, as in GAT. Values for
     :func:`recurrence`; the operator's own are not read."""
-    _check_gso("edge_softmax", gso, target)
+    check_gso("edge_softmax", gso, target)
     for name, tensor in (("target", target), ("source", source)):
         if tuple(tensor.shape) != (gso.num_nodes,):
             raise ValueError(f"edge_softmax: expected {name} of shape [N={gso.num_nodes}], got "
                              f"{list(tensor.shape)}")
-    return portable.edge_softmax(gso, target, source, slope)
+    if not _engine_takes(target, source):
+        return portable.edge_softmax(gso, target, source, slope)
+    return _recurrence.edge_softmax(*gso.arrays(target.dtype), target, source, slope)
 
 
 def pool(gso: Gso, x: Tensor, pooling: str = "mean") -> Tensor:
     """x [N, C] pooled over each graph of the batch: [G, C], or [G, 3 C] for "sum_max_mean". Other
     poolings: "sum", "mean", "max". A graph without nodes gives zeros."""
-    _check_gso("pool", gso, x)
+    check_gso("pool", gso, x)
     if pooling not in POOLINGS:
         raise ValueError(f"pool: expected pooling {', '.join(POOLINGS)}, got {pooling!r}")
     if x.dim() != 2 or x.shape[0] != gso.num_nodes:
         raise ValueError(f"pool: expected x of shape [N={gso.num_nodes}, C], got {list(x.shape)}")
-    if not _has_kernel(x):
+    if not has_kernel(x):
         return portable.pool(gso, x, pooling)
     return _layers.pool(gso.graph_ptr, x, POOLINGS.index(pooling))

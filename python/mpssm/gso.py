@@ -198,26 +198,13 @@ class Gso:
             batch: int64 [N], ascending: which graph of a batch a node is of, as ``Data.batch``.
             directed: False makes every edge count both ways; those listed both ways count once.
         """
-        if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
-            raise ValueError("Gso.from_edge_index: expected edge_index of whole numbers and shape "
-                             f"[2, E], got {list(edge_index.shape)} of {edge_index.dtype}")
-        num_edges = edge_index.shape[1]
-        if edge_weight is not None and tuple(edge_weight.shape) != (num_edges,):
-            raise ValueError(f"Gso.from_edge_index: expected edge_weight of shape [{num_edges}], got "
-                             f"{list(edge_weight.shape)}")
-        if num_nodes is None:
-            largest = int(edge_index.max()) + 1 if num_edges else 0
-            num_nodes = largest if batch is None else max(largest, batch.shape[0])
-        graph_ptr = None if batch is None else _graph_ptr_of(batch, num_nodes)
-        index = edge_index.detach().to("cpu", torch.int64).contiguous()
-        weight = None
-        if edge_weight is not None:
-            weight = edge_weight.detach().to("cpu", torch.float64).contiguous()
+        if batch is not None and num_nodes is None:
+            num_nodes = max(batch.shape[0], _most_nodes(edge_index))
+        edges = EdgeArguments("Gso.from_edge_index", edge_index, edge_weight, num_nodes)
+        graph_ptr = None if batch is None else _graph_ptr_of(batch, edges.num_nodes)
         handle = ctypes.c_void_p()
         _engine.gso_from_edges(
-            num_nodes, num_edges, index[0].data_ptr(), index[1].data_ptr(),
-            None if weight is None else weight.data_ptr(), kind.encode(), self_loops.encode(),
-            not directed, 0 if graph_ptr is None else graph_ptr.shape[0] - 1,
+            *edges.pointers(), kind.encode(), self_loops.encode(), not directed, 0 if graph_ptr is None else graph_ptr.shape[0] - 1,
             None if graph_ptr is None else graph_ptr.data_ptr(), ctypes.byref(handle))
         return _take(handle, kind).to(edge_index.device)
 
@@ -331,6 +318,34 @@ class Gso:
 
 
 torch.export.register_dataclass(Gso)
+
+
+def _most_nodes(edge_index: Tensor) -> int:
+    return int(edge_index.max()) + 1 if edge_index.numel() else 0
+
+
+class EdgeArguments:
+    """Edges as the library takes them, checked: edge_index [2, E], edge_weight [E] or none."""
+
+    def __init__(self, name: str, edge_index: Tensor, edge_weight: Optional[Tensor],
+                 num_nodes: Optional[int]):
+        if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
+            raise ValueError(f"{name}: expected edge_index of whole numbers and shape [2, E], got "
+                             f"{list(edge_index.shape)} of {edge_index.dtype}")
+        self.num_edges = edge_index.shape[1]
+        if edge_weight is not None and tuple(edge_weight.shape) != (self.num_edges,):
+            raise ValueError(f"{name}: expected edge_weight of shape [{self.num_edges}], got "
+                             f"{list(edge_weight.shape)}")
+        self.num_nodes = _most_nodes(edge_index) if num_nodes is None else num_nodes
+        self.index = edge_index.detach().to("cpu", torch.int64).contiguous()
+        self.weight = None if edge_weight is None else (
+            edge_weight.detach().to("cpu", torch.float64).contiguous())
+
+    def pointers(self) -> Tuple[Any, ...]:
+        """Nodes, edges, sources, destinations, weights; valid as long as this."""
+        return (self.num_nodes, self.num_edges, self.index[0].data_ptr(), self.index[1].data_ptr(),
+                None if self.weight is None else self.weight.data_ptr())
+
 
 # Smaller operators fit a cache: the engine would not take another order (graph/order.h).
 _LEAST_ORDERED_NODES = 1 << 16

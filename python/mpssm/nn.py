@@ -1,139 +1,29 @@
 # SPDX-License-Identifier: MIT
 """Modules: the layers and the deep model of the C++ library, under the same parameter names.
 
-Wherever a graph is asked for, a :class:`mpssm.Gso` or PyG's ``edge_index`` [2, E] will do. A Gso is
-made once and costs nothing later; an ``edge_index`` is turned into one at each call (unless
-``cached``), which also keeps ``torch.compile(fullgraph=True)`` from working.
+Wherever a graph is asked for, an operator, what else :func:`mpssm.recurrence` takes for one, or PyG's
+``edge_index`` [2, E] will do. An operator is made once and costs nothing later; an ``edge_index`` is turned
+into one at each call (unless ``cached``), which also keeps ``torch.compile(fullgraph=True)`` from working.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Optional, Tuple, Union
+from typing import Optional, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from mpssm import _entries, functional
+from mpssm._arguments import PRECISIONS, Operators, Place
 from mpssm._entries import Entries
-from mpssm.functional import ACTIVATIONS, PRECISIONS, Operators, Place, Seeds
+from mpssm._graphs import Graph, first_of, groups_of_kind, operators_of
+from mpssm._parts import Linear, Norm, StateMatrix, input_matrix, one_of
+from mpssm.functional import ACTIVATIONS, Seeds
 from mpssm.gso import Gso
 
-Graph = Union[Gso, Tensor]
-
-
-def _first_of(gso: Operators) -> Gso:
-    """One of the operators: they are all on the same nodes and graphs."""
-    if isinstance(gso, Gso):
-        return gso
-    return gso[0] if isinstance(gso[0], Gso) else gso[0][0]
-
-
-def _one_of(what: str, name: str, known: Tuple[str, ...]) -> str:
-    if name not in known:
-        raise ValueError(f"{what}: expected {', '.join(known)}, got {name!r}")
-    return name
-
-
-@torch.compiler.disable
-def _gso_of(graph: Graph, edge_weight: Optional[Tensor], num_nodes: int, kind: str,
-            batch: Optional[Tensor] = None, *, plan: str = "auto") -> Gso:
-    if edge_weight is not None and edge_weight.requires_grad:
-        raise ValueError("mpssm.nn: expected an edge_weight without gradient, got one that requires "
-                         "it; edge weights cannot be learned")
-    if graph.layout != torch.strided:  # type: ignore[union-attr]
-        gso = Gso.from_torch_sparse(graph)  # type: ignore[arg-type]
-    else:
-        gso = Gso.from_edge_index(graph, edge_weight, num_nodes, kind=kind,  # type: ignore[arg-type]
-                                  batch=batch)
-    return gso.with_basis() if plan == "spectral" else gso
-
-
-class Linear(nn.Linear):
-    """torch.nn.Linear on the engine."""
-
-    def forward(self, input: Tensor, place: Place = (0, 0)) -> Tensor:
-        return functional.linear(input, self.weight, self.bias, place=place)
-
-
-class Norm(nn.Module):
-    """Layer norm over the channels of x [..., C], batch norm over all else, or nothing."""
-
-    def __init__(self, kind: str, channels: int):
-        super().__init__()
-        self.kind = _one_of("Norm", kind, ("none", "layer", "batch"))
-        if kind == "layer":
-            self.scale = nn.Parameter(torch.ones(channels))
-            self.shift = nn.Parameter(torch.zeros(channels))
-        elif kind == "batch":
-            self.batch = nn.BatchNorm1d(channels)
-
-    def layer_weights(self) -> Tuple[Optional[Tensor], Optional[Tensor]]:
-        """Scale and shift of a layer norm, for operators that have one inside; else none."""
-        return (self.scale, self.shift) if self.kind == "layer" else (None, None)
-
-    def forward(self, x: Tensor, place: Place = (0, 0)) -> Tensor:
-        if self.kind == "layer":
-            return functional.layer_norm(x, self.scale, self.shift, place=place)
-        if self.kind == "batch":
-            return self.batch(x.reshape(-1, x.shape[-1])).view(x.shape)
-        return x
-
-
-class StateMatrix(nn.Module):
-    """W of the recurrence: ``dense`` real [C, C]; ``diagonal`` complex sigma, free; ``stable`` sigma =
-    exp(-exp(nu) + i theta), inside the unit circle whatever is learned."""
-
-    def __init__(self, channels: int, kind: str = "stable", *, min_modulus: float = 0.7,
-                 max_modulus: float = 0.999):
-        super().__init__()
-        self.kind = _one_of("StateMatrix", kind, ("dense", "diagonal", "stable"))
-        if kind != "dense" and channels % 2:
-            raise ValueError("StateMatrix: expected an even number of channels for a diagonal W (they "
-                             f"are taken in pairs), got {channels}")
-        if not 0.0 < min_modulus <= max_modulus < 1.0:
-            raise ValueError("StateMatrix: expected 0 < min_modulus <= max_modulus < 1, got "
-                             f"{min_modulus} and {max_modulus}")
-        self.channels, self.min_modulus, self.max_modulus = channels, min_modulus, max_modulus
-        if kind == "dense":
-            self.weight = nn.Parameter(torch.empty(channels, channels))
-        elif kind == "diagonal":
-            self.sigma = nn.Parameter(torch.empty(channels // 2, 2))
-        else:
-            self.nu = nn.Parameter(torch.empty(channels // 2))
-            self.theta = nn.Parameter(torch.empty(channels // 2))
-        self.reset_parameters()
-
-    @torch.no_grad()
-    def reset_parameters(self) -> None:
-        if self.kind == "dense":
-            nn.init.orthogonal_(self.weight)
-            return
-        half = self.channels // 2
-        # Uniform by area; conjugates are implied, so half the circle is all.
-        low, high = self.min_modulus**2, self.max_modulus**2
-        modulus = (torch.rand(half) * (high - low) + low).sqrt()
-        phase = torch.rand(half) * math.pi
-        if self.kind == "stable":
-            self.nu.copy_((-modulus.log()).log())
-            self.theta.copy_(phase)
-        else:
-            self.sigma.copy_(torch.stack([modulus * phase.cos(), modulus * phase.sin()], -1))
-
-    def forward(self) -> Tensor:
-        """As mpssm.recurrence takes it: real [C, C] or complex [C/2]."""
-        if self.kind == "dense":
-            return self.weight
-        if self.kind == "diagonal":
-            return torch.view_as_complex(self.sigma)
-        modulus = (-self.nu.exp()).exp()
-        pairs = torch.stack([modulus * self.theta.cos(), modulus * self.theta.sin()], -1)
-        return torch.view_as_complex(pairs)
-
-
-def _input_matrix(rows: int, columns: int) -> nn.Parameter:
-    bound = 1.0 / math.sqrt(rows)
-    return nn.Parameter(torch.empty(rows, columns).uniform_(-bound, bound))
+__all__ = ["Entries", "Linear", "MPSSM", "MPSSMBlock", "MPSSMCell", "MPSSMConv", "MPSSMRecurrent", "Norm",
+           "StateMatrix"]
 
 
 class MPSSMBlock(nn.Module):
@@ -141,31 +31,37 @@ class MPSSMBlock(nn.Module):
 
     Static (``temporal=False``): u [..., N, in] -> [..., N, out] from the state after ``hops`` hops.
     Temporal: u [..., T, N, in] -> [..., T, N, out], or [..., N, out] with ``outputs="last"``.
-    ``precision`` is that of the products and states, as in :func:`mpssm.recurrence`. ``entries`` of A may
-    be learned: :class:`Entries`. With a diagonal W there may be several operators, one for each group of
-    channels, as in :func:`mpssm.recurrence`.
+    ``hops_per_step`` and ``precision`` are as in :func:`mpssm.recurrence`, and so may the operators be: one
+    for each group of channels, of a dense W with these ``shares``, or a :class:`mpssm.GsoSequence`.
+    ``entries`` of A may be learned: :class:`Entries`. ``mix_channels``: X goes through a linear map to so
+    many before the norm (:func:`mpssm.convert` wants that).
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, state_channels: Optional[int] = None,
                  hidden_channels: Optional[int] = None, hops: int = 4, state: str = "stable",
                  min_modulus: float = 0.7, max_modulus: float = 0.999, activation: str = "gelu",
                  state_norm: str = "layer", dropout: float = 0.0, plan: str = "auto",
-                 precision: str = "float32", entries: str = "fixed", num_entries: int = 0):
+                 precision: str = "float32", entries: str = "fixed", num_entries: int = 0,
+                 hops_per_step: int = 1, shares: Sequence[int] = (), mix_channels: int = 0):
         super().__init__()
         channels = state_channels or out_channels
         hidden = hidden_channels or channels
         if hops < 0:
             raise ValueError(f"MPSSMBlock: expected hops >= 0, got {hops}")
-        self.hops, self.dropout, self.plan = hops, dropout, plan
-        self.precision = _one_of("precision", precision, PRECISIONS)
-        self.activation = _one_of("activation", activation, tuple(ACTIVATIONS))
-        self.w_in = _input_matrix(in_channels, channels)
-        self.w_state = StateMatrix(channels, state, min_modulus=min_modulus, max_modulus=max_modulus)
-        self.state_norm = Norm(state_norm, channels)
-        self.mlp_in = Linear(channels, hidden)
+        self.hops, self.hops_per_step, self.dropout, self.plan = hops, hops_per_step, dropout, plan
+        self.precision = one_of("precision", precision, PRECISIONS)
+        self.activation = one_of("activation", activation, tuple(ACTIVATIONS))
+        self.w_in = input_matrix(in_channels, channels)
+        self.w_state = StateMatrix(channels, state, min_modulus=min_modulus, max_modulus=max_modulus,
+                                   shares=shares)
+        self.w_out: Optional[nn.Parameter] = None
+        if mix_channels:
+            self.w_out = input_matrix(channels, mix_channels)
+        self.state_norm = Norm(state_norm, mix_channels or channels)
+        self.mlp_in = Linear(mix_channels or channels, hidden)
         self.mlp_out = Linear(hidden, out_channels)
         self.entries: Optional[Entries] = None
-        if _one_of("entries", entries, _entries.KINDS) != "fixed":
+        if one_of("entries", entries, _entries.KINDS) != "fixed":
             self.entries = Entries(entries, channels, num_entries)
 
     def recur(self, u: Tensor, gso: Operators, *, temporal: bool = False, outputs: str = "last") -> Tensor:
@@ -177,15 +73,16 @@ class MPSSMBlock(nn.Module):
         values = None
         if self.entries is not None:
             if not isinstance(gso, Gso):
-                raise ValueError("MPSSMBlock: expected one operator for all channels where entries are "
-                                 f"learned, got {len(gso)}")
+                raise ValueError("MPSSMBlock: expected one operator for all channels and steps where "
+                                 f"entries are learned, got {type(gso).__name__}")
             if w_in is not None:
                 u, w_in = functional.norm_linear(u, None, None, w_in, precision=self.precision), None
             gso = self.entries.pattern(gso)
             values = self.entries(u, gso)
         return functional.recurrence(gso, u, self.w_state(), w_in, outputs=outputs, plan=self.plan,
                                      steps=None if temporal else self.hops + 1,
-                                     precision=self.precision, values=values)
+                                     precision=self.precision, values=values,
+                                     hops_per_step=self.hops_per_step if temporal else 1)
 
     def enter(self, u: Tensor, norm: Norm, place: Place = (0, 0)) -> Tensor:
         """norm(u) B: what goes into the recurrence."""
@@ -196,7 +93,9 @@ class MPSSMBlock(nn.Module):
     def recur_pairs(self, c: Tensor, gso: Gso, begin: int, end: int) -> Tensor:
         """X of the pairs of channels from ``begin`` to ``end`` by itself, from their share c of
         :meth:`enter`: with a diagonal W channels never meet."""
-        return functional.recurrence(gso, c, self.w_state()[begin:end], steps=self.hops + 1,
+        sigma = self.w_state()
+        assert isinstance(sigma, Tensor)
+        return functional.recurrence(gso, c, sigma[begin:end], steps=self.hops + 1,
                                      plan=self.plan, precision=self.precision,
                                      all_channels=self.w_state.channels)
 
@@ -209,6 +108,8 @@ class MPSSMBlock(nn.Module):
     def decode(self, x: Tensor, *, residual: Optional[Tensor] = None, dropout: float = 0.0,
                place: Place = (0, 0), seeds: Optional[Seeds] = None) -> Tensor:
         """The MLP with its norm, at every node by itself; in training ``dropout`` on the result."""
+        if self.w_out is not None:
+            x = functional.norm_linear(x, None, None, self.w_out, precision=self.precision, place=place)
         scale, shift = self.state_norm.layer_weights()
         state = x if scale is not None else self.state_norm(x)
         return functional.feed_forward(
@@ -240,7 +141,8 @@ class MPSSM(nn.Module):
     "forecast" x [..., T, N, in] -> [..., N, out]. With ``temporal``, "node" is one output per step.
     ``readout_layers`` linear ones, each of half the width of the one before, or with ``readout_shape``
     "constant" as wide as what comes in. ``input_dropout`` is on H at the start, ``readout_dropout`` before
-    each layer of the readout.
+    each layer of the readout. ``kind`` of operator that an ``edge_index`` is made into, "a:2,b" for one of each
+    group of channels. ``state_channels`` of the blocks, if others than hidden ones (:func:`mpssm.convert`).
     """
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *,
@@ -252,29 +154,34 @@ class MPSSM(nn.Module):
                  num_embedded_nodes: int = 0, skip_steps: int = 0, kind: str = "sym_normalized",
                  plan: str = "auto", precision: str = "float32", entries: str = "fixed",
                  num_entries: int = 0, input_dropout: float = 0.0, readout_dropout: float = 0.0,
-                 readout_shape: str = "halving"):
+                 readout_shape: str = "halving", hops_per_step: int = 1, state_channels: int = 0):
         super().__init__()
-        self.readout = _one_of("readout", readout, ("node", "graph", "forecast"))
+        self.readout = one_of("readout", readout, ("node", "graph", "forecast"))
         if readout == "graph" and temporal or readout == "forecast" and not temporal:
             raise ValueError("MPSSM: readout graph needs temporal=False, forecast temporal=True")
         if entries == "attention" and temporal:
             raise ValueError("MPSSM: entries by attention need temporal=False")
         self.temporal, self.residual, self.dropout = temporal, residual, dropout
         self.input_dropout, self.readout_dropout = input_dropout, readout_dropout
-        self.readout_shape = _one_of("readout_shape", readout_shape, ("halving", "constant"))
-        self.pooling = _one_of("pooling", pooling, functional.POOLINGS)
-        self.readout_activation = _one_of("activation", readout_activation, tuple(ACTIVATIONS))
+        self.readout_shape = one_of("readout_shape", readout_shape, ("halving", "constant"))
+        self.pooling = one_of("pooling", pooling, functional.POOLINGS)
+        self.readout_activation = one_of("activation", readout_activation, tuple(ACTIVATIONS))
         self.in_channels, self.num_blocks = in_channels, num_blocks
         self.kind, self.plan, self.precision = kind, plan, precision
         self.skip_steps, self.num_embedded_nodes = skip_steps, num_embedded_nodes
+        self.state_channels = state_channels
         self.encoder = Linear(in_channels, hidden_channels)
+        shares = [share for _, share in groups_of_kind(kind)]
+        has_mix = state_channels > 0 and state_norm != "none"
         for i in range(num_blocks):
             self.add_module(f"norm_{i}", Norm(norm, hidden_channels))
             self.add_module(f"block_{i}", MPSSMBlock(
                 hidden_channels, hidden_channels, hops=hops, state=state, min_modulus=min_modulus,
                 max_modulus=max_modulus, activation=activation, state_norm=state_norm,
                 dropout=dropout, plan=plan, precision=precision, entries=entries,
-                num_entries=num_entries))
+                num_entries=num_entries, hops_per_step=hops_per_step,
+                shares=shares if len(shares) > 1 else (), state_channels=state_channels or None,
+                hidden_channels=hidden_channels, mix_channels=hidden_channels if has_mix else 0))
         self.final_norm = Norm(norm, hidden_channels)
         width = 3 * hidden_channels if readout == "graph" and pooling == "sum_max_mean" else (
             hidden_channels)
@@ -291,11 +198,11 @@ class MPSSM(nn.Module):
             nn.init.zeros_(self.skip.weight)
             nn.init.zeros_(self.skip.bias)
 
-    def forward(self, x: Tensor, graph: Union[Tensor, Operators],
+    def forward(self, x: Tensor, graph: Graph,
                 edge_weight: Optional[Tensor] = None, batch: Optional[Tensor] = None) -> Tensor:
-        gso: Operators = graph if not isinstance(graph, Tensor) else _gso_of(
+        gso: Operators = graph if not isinstance(graph, Tensor) else operators_of(
             graph, edge_weight, x.shape[-2], self.kind, batch, plan=self.plan)
-        first = _first_of(gso)
+        first = first_of(gso)
         if x.dim() < (3 if self.temporal else 2) or x.shape[-1] != self.in_channels:
             shape = "[..., T, N, " if self.temporal else "[..., N, "
             raise ValueError(f"MPSSM: expected x of shape {shape}in_channels={self.in_channels}], got "
@@ -357,12 +264,12 @@ class MPSSMConv(nn.Module):
             raise ValueError(f"MPSSMConv: expected hops >= 0, got {hops}")
         self.in_channels, self.out_channels, self.hops = in_channels, out_channels, hops
         self.cached, self.kind, self.plan = cached, kind, plan
-        self.precision = _one_of("precision", precision, PRECISIONS)
-        self.w_in = _input_matrix(in_channels, channels)
+        self.precision = one_of("precision", precision, PRECISIONS)
+        self.w_in = input_matrix(in_channels, channels)
         self.w_state = StateMatrix(channels, state, min_modulus=min_modulus, max_modulus=max_modulus)
         self.state_norm = Norm(state_norm, channels)
         self.lin = Linear(channels, out_channels, bias=bias)
-        self._cached_gso: Optional[Gso] = None
+        self._cached_gso: Optional[Operators] = None
 
     def reset_parameters(self) -> None:
         with torch.no_grad():
@@ -374,12 +281,13 @@ class MPSSMConv(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Graph,
                 edge_weight: Optional[Tensor] = None) -> Tensor:
-        if isinstance(edge_index, Gso):
+        gso: Operators
+        if not isinstance(edge_index, Tensor):
             gso = edge_index
         elif self._cached_gso is not None:
             gso = self._cached_gso
         else:
-            gso = _gso_of(edge_index, edge_weight, x.shape[-2], self.kind, plan=self.plan)
+            gso = operators_of(edge_index, edge_weight, x.shape[-2], self.kind, plan=self.plan)
             if self.cached:
                 self._cached_gso = gso
         state = functional.recurrence(gso, x, self.w_state(), self.w_in, steps=self.hops + 1,
@@ -403,14 +311,14 @@ class MPSSMRecurrent(nn.Module):
         super().__init__()
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kind, self.plan = kind, plan
-        self.precision = _one_of("precision", precision, PRECISIONS)
-        self.w_in = _input_matrix(in_channels, out_channels)
+        self.precision = one_of("precision", precision, PRECISIONS)
+        self.w_in = input_matrix(in_channels, out_channels)
         self.w_state = StateMatrix(out_channels, state, min_modulus=min_modulus,
                                    max_modulus=max_modulus)
 
     def forward(self, x: Tensor, edge_index: Graph, edge_weight: Optional[Tensor] = None,
                 h: Optional[Tensor] = None) -> Tensor:
-        gso = edge_index if isinstance(edge_index, Gso) else _gso_of(
+        gso = edge_index if not isinstance(edge_index, Tensor) else operators_of(
             edge_index, edge_weight, x.shape[-2], self.kind, plan=self.plan)
         return functional.recurrence(gso, x, self.w_state(), self.w_in, initial=h, outputs="all",
                                      plan=self.plan, precision=self.precision)

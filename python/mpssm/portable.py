@@ -4,12 +4,15 @@ for, and as a reference. A dense W keeps O(log T) states by doubling, a diagonal
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence, Tuple
+from dataclasses import replace
+from itertools import repeat
+from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
 
 from mpssm.gso import Gso
+from mpssm.gso_sequence import GsoSequence
 
 
 def spmm(gso: Gso, x: Tensor, transposed: bool = False, values: Optional[Tensor] = None) -> Tensor:
@@ -31,11 +34,12 @@ def _times_w(x: Tensor, w: Tensor) -> Tensor:
     return torch.view_as_real(pairs * w).flatten(-2)
 
 
-def _stepwise(gso: Gso, inputs: List[Tensor], w: Tensor, initial: Optional[Tensor],
+def _stepwise(gsos: Iterable[Gso], inputs: List[Tensor], w: Tensor, initial: Optional[Tensor],
               values: Optional[Tensor] = None, hops_per_step: int = 1) -> List[Tensor]:
+    """Every state; of each step its operator."""
     states: List[Tensor] = []
     x = initial
-    for c in inputs:
+    for gso, c in zip(gsos, inputs):
         if x is None:
             x = c
         else:
@@ -71,7 +75,7 @@ class _Diagonal(torch.autograd.Function):
         ctx.save_for_backward(c, pairs)
         ctx.gso, ctx.steps = gso, steps
         sigma = torch.view_as_complex(pairs.contiguous())
-        return _stepwise(gso, [c] * steps, sigma, None)[-1]
+        return _stepwise(repeat(gso), [c] * steps, sigma, None)[-1]
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -110,7 +114,7 @@ def recurrence(gso: Gso, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
         elif initial is None:
             return _Diagonal.apply(c, torch.view_as_real(w.resolve_conj()), gso, steps)
     inputs = list(c.unbind(-3)) if steps is None else [c] * steps
-    states = _stepwise(gso, inputs, w, initial, values, hops_per_step)
+    states = _stepwise(repeat(gso), inputs, w, initial, values, hops_per_step)
     return torch.stack(states, -3) if outputs == "all" else states[-1]
 
 
@@ -129,6 +133,22 @@ def recurrence_by_groups(gsos: Sequence[Gso], u: Tensor, w: Tensor, b: Optional[
         results.append(recurrence(gso, c[..., begin:end], own, **how, initial=None if initial is None else
                                   initial[..., begin:end]))
     return torch.cat(results, -1)
+
+
+def recurrence_over(gso: GsoSequence, u: Tensor, w: Tensor, b: Optional[Tensor] = None, *,
+                    initial: Optional[Tensor] = None, outputs: str = "last",
+                    hops_per_step: int = 1) -> Tensor:
+    """With an operator for each step of u [..., T, N, C_in]."""
+    c = u if b is None else u @ b
+    copies = gso.index.shape[0]
+    if copies == 1:
+        states = _stepwise(gso.at(0), list(c.unbind(-3)), w, initial, None, hops_per_step)
+        return torch.stack(states, -3) if outputs == "all" else states[-1]
+    starts = [None] * copies if initial is None else list(initial.reshape(copies, *initial.shape[-2:]))
+    results = [recurrence_over(replace(gso, index=gso.index[i]), one, w, initial=starts[i], outputs=outputs,
+                               hops_per_step=hops_per_step)
+               for i, one in enumerate(c.reshape(copies, *c.shape[-3:]))]
+    return torch.stack(results).view(*c.shape[:-3], *results[0].shape)
 
 
 def edge_softmax(gso: Gso, target: Tensor, source: Tensor, slope: float) -> Tensor:

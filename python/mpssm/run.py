@@ -15,9 +15,11 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from mpssm._encodings import encode_nodes
 from mpssm._engine import version
-from mpssm.gso import Gso
-from mpssm.nn import MPSSM, Graph, _gso_of
+from mpssm._graphs import Graph, operators_of
+from mpssm.gso_sequence import GsoSequence
+from mpssm.nn import MPSSM
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -59,14 +61,23 @@ class Run:
         """What `mpssm predict` writes. x: the model's features [N, in]; for a forecast the last
         steps [..., T, N, F] on the scale of the file.
 
+        Encodings that the run has (data.encodings) are made from ``graph``, an ``edge_index`` then, unless x
+        has them already. With data.graph_over_time, ``graph`` is a :class:`mpssm.GsoSequence` of these steps.
+
         Probabilities [N, classes] of a classification ([G, labels] of graphs), else numbers on the
         scale of the labels: [N, out], [G, out], or [..., N, steps ahead].
         """
-        if not isinstance(graph, Gso):
-            graph = _gso_of(graph, edge_weight, x.shape[-2], self.model.kind, batch,
-                            plan=self.model.plan)
+        settings = self.config["data"]
+        if settings.get("graph_over_time") and not isinstance(graph, GsoSequence):
+            raise ValueError("predict: expected a mpssm.GsoSequence with a graph for each step, as the run has "
+                             f"data.graph_over_time, got {type(graph).__name__}")
         if self.task == "forecast":
             x = torch.cat([(x[..., :1] - self.mean) / self.scale, x[..., 1:]], -1)
+        if settings.get("encodings") and x.shape[-1] != self.model.in_channels:
+            x = _with_encodings(x, graph, edge_weight, settings["encodings"])
+        if isinstance(graph, Tensor):
+            graph = operators_of(graph, edge_weight, x.shape[-2], self.model.kind, batch,
+                                 plan=self.model.plan)
         y = self.model.eval()(x, graph)
         if self.task == "node_binary":
             positive = torch.sigmoid(y)
@@ -111,6 +122,14 @@ class Run:
             made.rename(folder)
 
 
+def _with_encodings(x: Tensor, graph: Graph, edge_weight: Optional[Tensor], encodings: str) -> Tensor:
+    if not isinstance(graph, Tensor):
+        raise ValueError(f"predict: expected an edge_index, from which data.encodings={encodings} are made, got "
+                         f"{type(graph).__name__}; or append mpssm.encode_nodes(...) to x")
+    of_nodes = encode_nodes(graph, encodings, edge_weight, x.shape[-2]).to(x)
+    return torch.cat([x, of_nodes.expand(*x.shape[:-1], -1)], -1)
+
+
 def _settings_of(model: MPSSM) -> Dict[str, Any]:
     """[model] of config.toml."""
     block: Any = model.get_submodule("block_0")
@@ -130,19 +149,21 @@ def _later_settings_of(model: MPSSM) -> Dict[str, Any]:
     block: Any = model.get_submodule("block_0")
     return {"entries": "fixed" if block.entries is None else block.entries.kind,
             "input_dropout": model.input_dropout, "readout_dropout": model.readout_dropout,
-            "readout_shape": model.readout_shape}
+            "readout_shape": model.readout_shape, "hops_per_step": block.hops_per_step,
+            "state_channels": model.state_channels}
 
 
 #: What the settings are that say how a model computes when they do nothing, apart from false, 0, "" and [].
 _OFF = {"model.entries": "fixed", "model.readout_shape": "halving", "model.hops_per_step": 1}
-#: Those of [model] that are done here, of other kinds of model, and those of all tables that are not.
+#: Those of [model] that are done here, those of other kinds of model, and those of all tables that are not
+#: done, with the reason.
 _DONE = {"kind", "channels", "blocks", "hops", "state", "min_modulus", "max_modulus", "activation", "norm",
          "state_norm", "residual", "dropout", "gso", "pooling", "readout_layers", "readout_activation",
          "node_embedding", "skip", "plan", "plan_costs", "entries", "input_dropout", "readout_dropout",
-         "readout_shape"}
+         "readout_shape", "hops_per_step", "state_channels"}
 _OF_OTHER_KINDS = {"heads", "step_size", "damping", "delay", "state_size"}
-_NOT_DONE = ("model.hops_per_step", "model.state_channels", "data.encodings", "data.graph_over_time",
-             "data.deviation", "data.harmonics")
+_NO_DATES = "a window has no place in the period here"
+_NOT_DONE = {"data.deviation": _NO_DATES, "data.harmonics": _NO_DATES}
 
 
 def _is_off(name: str, value: Any) -> bool:
@@ -152,15 +173,20 @@ def _is_off(name: str, value: Any) -> bool:
 def _check_known(config: Dict[str, Any], folder: Path) -> None:
     """Refuses what the modules here cannot do. A setting that changes the parameters is found by
     their names in any case."""
-    for name in _NOT_DONE:
+    def refuse(name: str, value: Any, why: str) -> None:
+        raise ValueError(f"load: expected a run that Python can compute, got {name}={value} in {folder}: "
+                         f"{why}; `mpssm predict {folder}` has it")
+
+    for name, why in _NOT_DONE.items():
         table, key = name.split(".")
         value = config.get(table, {}).get(key)
         if value is not None and not _is_off(name, value):
-            raise ValueError(f"load: expected a run that Python can compute, got {name}={value} in "
-                             f"{folder}; the program opens it")
-    if not isinstance(config["model"]["gso"], str) or "," in config["model"]["gso"]:
-        raise ValueError("load: expected a run with one operator, got model.gso="
-                         f"{config['model']['gso']} in {folder}; the program opens it")
+            refuse(name, value, why)
+    encodings = config["data"].get("encodings", "")
+    if "edges" in encodings.split(","):
+        refuse("data.encodings", encodings, "what is known of edges is read from tables")
+    if config["model"]["kind"] != "mpssm":
+        refuse("model.kind", config["model"]["kind"], "compared networks are the program's")
 
 
 def _check_same_task(model: MPSSM, like: MPSSM) -> None:
@@ -206,8 +232,6 @@ def load(folder: Union[str, Path]) -> Run:
     record_file = folder / "record.json"
     record = json.loads(_read(record_file)) if record_file.exists() else {}
     settings = config["model"]
-    if settings["kind"] != "mpssm":
-        raise ValueError(f"load: expected a run of model.kind mpssm, got {settings['kind']} in {folder}")
     _check_known(config, folder)
     try:
         with safe_open(folder / "model.safetensors", "pt") as file:
@@ -238,7 +262,9 @@ def load(folder: Union[str, Path]) -> Run:
                   num_entries=0 if change is None else change.shape[0],
                   input_dropout=settings.get("input_dropout", 0.0),
                   readout_dropout=settings.get("readout_dropout", 0.0),
-                  readout_shape=settings.get("readout_shape", "halving"))
+                  readout_shape=settings.get("readout_shape", "halving"),
+                  hops_per_step=settings.get("hops_per_step", 1),
+                  state_channels=settings.get("state_channels", 0))
     named = model.state_dict()
     strange = sorted(set(weights) ^ set(named)) or [name for name, value in named.items()
                                                     if value.shape != weights[name].shape]

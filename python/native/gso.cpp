@@ -9,10 +9,12 @@
 #include <string>
 #include <utility>
 
+#include "mpssm/engine/node_encodings.h"
 #include "mpssm/graph/order.h"
 #include "mpssm/graph/spectrum.h"
 
 #include "python/native/error.h"
+#include "python/native/threads.h"
 
 namespace mpssm::native {
 namespace {
@@ -28,6 +30,16 @@ graph::SelfLoops loops_from_name(const std::string& name) {
   if (name == "keep") return graph::SelfLoops::kKeep;
   throw std::invalid_argument("Gso: expected self_loops add_missing, add_all or keep, got '" +
                               name + "'");
+}
+
+graph::Graph graph_of(std::int64_t num_nodes, std::int64_t num_edges, const std::int64_t* src,
+                      const std::int64_t* dst, const double* weight, bool undirected) {
+  graph::EdgeList edges{.num_nodes = num_nodes};
+  edges.src.assign(src, src + num_edges);
+  edges.dst.assign(dst, dst + num_edges);
+  if (weight != nullptr) edges.weight.assign(weight, weight + num_edges);
+  return graph::Graph::from_edges(
+      edges, undirected ? graph::Direction::kUndirected : graph::Direction::kDirected);
 }
 
 /// The same operator, known to consist of several graphs.
@@ -110,11 +122,18 @@ graph::Gso GsoArguments::borrow() const {
   return gso;
 }
 
-graph::Operators borrow_all(const GsoArguments* groups, std::int64_t count) {
+graph::Operators borrow_groups(const GsoArguments* groups, std::int64_t count) {
   if (count == 1) return groups->borrow();
   std::vector<graph::OperatorGroup> all;
   for (std::int64_t g = 0; g < count; ++g) all.push_back({groups[g].borrow(), groups[g].share});
   return graph::Operators(std::move(all));
+}
+
+graph::Operators borrow_sequence(const GsoArguments* operators, std::int64_t count,
+                                 std::vector<std::int32_t> index, std::int64_t steps) {
+  std::vector<graph::Gso> all;
+  for (std::int64_t i = 0; i < count; ++i) all.push_back(operators[i].borrow());
+  return graph::Operators::sequence(std::move(all), std::move(index), steps);
 }
 
 }  // namespace mpssm::native
@@ -138,18 +157,39 @@ MPSSM_C_API std::int64_t mpssm_gso_from_edges(std::int64_t num_nodes, std::int64
                                               std::int64_t num_graphs,
                                               const std::int64_t* graph_ptr, graph::Gso** result) {
   return native::guarded([&] {
-    graph::EdgeList edges{.num_nodes = num_nodes};
-    edges.src.assign(src, src + num_edges);
-    edges.dst.assign(dst, dst + num_edges);
-    if (weight != nullptr) edges.weight.assign(weight, weight + num_edges);
-    const graph::Graph graph = graph::Graph::from_edges(
-        edges, undirected != 0 ? graph::Direction::kUndirected : graph::Direction::kDirected);
+    const graph::Graph graph =
+        native::graph_of(num_nodes, num_edges, src, dst, weight, undirected != 0);
     graph::Gso gso = graph::make_gso(graph, {.kind = graph::gso_kind_from_name(kind),
                                              .self_loops = native::loops_from_name(self_loops)});
     if (graph_ptr != nullptr) {
       gso = native::with_parts(gso, native::span_of<std::int64_t>(graph_ptr, num_graphs + 1));
     }
     *result = std::make_unique<graph::Gso>(std::move(gso)).release();
+  });
+}
+
+/// How many numbers of each node mpssm_encode_nodes() gives for such a text ("rwse:16,degree").
+MPSSM_C_API std::int64_t mpssm_encodings_width(const char* encodings, std::int64_t* width) {
+  return native::guarded([&] {
+    const engine::EncodingOptions options = engine::encodings_from_text(encodings);
+    if (options.edges) {
+      throw std::invalid_argument(
+          "encode_nodes: expected encodings of the graph alone (rwse, lap, degree), got edges");
+    }
+    *width = options.width();
+  });
+}
+
+/// Edges as above; result [nodes, width].
+MPSSM_C_API std::int64_t mpssm_encode_nodes(std::int64_t num_nodes, std::int64_t num_edges,
+                                            const std::int64_t* src, const std::int64_t* dst,
+                                            const double* weight, std::int64_t undirected,
+                                            const char* encodings, float* result) {
+  return native::guarded([&] {
+    std::ranges::copy(engine::encode_nodes(
+                          native::graph_of(num_nodes, num_edges, src, dst, weight, undirected != 0),
+                          engine::encodings_from_text(encodings), native::HostThreads()),
+                      result);
   });
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "mpssm/graph/operators.h"
 
@@ -50,7 +51,10 @@ struct GsoArguments {
   graph::Gso borrow() const;
 };
 
-/// The operators of a recurrence, one behind the other.
-graph::Operators borrow_all(const GsoArguments* groups, std::int64_t count);
+/// The operators of a recurrence, one behind the other: of groups of channels, or of a sequence of
+/// graphs with its index (graph::Operators).
+graph::Operators borrow_groups(const GsoArguments* groups, std::int64_t count);
+graph::Operators borrow_sequence(const GsoArguments* operators, std::int64_t count,
+                                 std::vector<std::int32_t> index, std::int64_t steps);
 
 }  // namespace mpssm::native

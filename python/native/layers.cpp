@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The engine's layers for Python, and what belongs to the library as a whole.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
@@ -7,7 +8,9 @@
 
 #include "mpssm/engine/activation.h"
 #include "mpssm/engine/call_memory.h"
+#include "mpssm/engine/diagonal_form.h"
 #include "mpssm/engine/dropout.h"
+#include "mpssm/engine/edge_softmax.h"
 #include "mpssm/engine/layer_norm.h"
 #include "mpssm/engine/linear.h"
 #include "mpssm/engine/pool.h"
@@ -15,6 +18,7 @@
 #include "mpssm/version.h"
 
 #include "python/native/error.h"
+#include "python/native/gso.h"
 #include "python/native/threads.h"
 
 namespace mpssm::native {
@@ -177,5 +181,47 @@ MPSSM_C_API std::int64_t mpssm_pool(std::int64_t is_double, std::int64_t pooling
       engine::pool_adjoint(kind, parts, static_cast<const T*>(x), width, static_cast<const T*>(y),
                            static_cast<const T*>(grad), static_cast<T*>(grad_x), HostThreads());
     }
+  });
+}
+
+/// entries [nonzeros]: engine::EdgeSoftmax of the numbers at nodes [N].
+MPSSM_C_API std::int64_t mpssm_edge_softmax(const native::GsoArguments* gso, double slope,
+                                            const void* target, const void* source, void* entries) {
+  return native::with_type(gso->is_double, [&](auto zero) {
+    using T = decltype(zero);
+    engine::edge_softmax<T>({gso->borrow(), static_cast<const T*>(target),
+                             static_cast<const T*>(source), static_cast<T>(slope)},
+                            static_cast<T*>(entries), HostThreads());
+  });
+}
+
+MPSSM_C_API std::int64_t mpssm_edge_softmax_adjoint(const native::GsoArguments* gso, double slope,
+                                                    const void* target, const void* source,
+                                                    const void* entries, const void* grad,
+                                                    void* grad_target, void* grad_source) {
+  return native::with_type(gso->is_double, [&](auto zero) {
+    using T = decltype(zero);
+    const engine::CallMemory memory(native::bytes<T>(gso->num_nodes));
+    engine::edge_softmax_adjoint<T>({gso->borrow(), static_cast<const T*>(target),
+                                     static_cast<const T*>(source), static_cast<T>(slope)},
+                                    static_cast<const T*>(entries), static_cast<const T*>(grad),
+                                    static_cast<T*>(grad_target), static_cast<T*>(grad_source),
+                                    memory.data<T>(), HostThreads());
+  });
+}
+
+/// engine::diagonal_form() of w [channels, channels]: how many pairs it has, its condition number,
+/// and into room for as many pairs as channels sigma [pairs, 2], enter [channels, 2 pairs], leave
+/// [2 pairs, channels].
+MPSSM_C_API std::int64_t mpssm_diagonal_form(std::int64_t channels, const double* w,
+                                             std::int64_t* num_pairs, double* condition,
+                                             double* sigma, double* enter, double* leave) {
+  return native::guarded([&] {
+    const engine::DiagonalForm form = engine::diagonal_form(w, channels);
+    *num_pairs = form.num_pairs();
+    *condition = form.condition;
+    std::ranges::copy(form.sigma, sigma);
+    std::ranges::copy(form.enter, enter);
+    std::ranges::copy(form.leave, leave);
   });
 }

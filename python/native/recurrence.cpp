@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "mpssm/engine/call_memory.h"
 #include "mpssm/engine/spmm.h"
@@ -33,8 +35,10 @@ struct RecurrenceArguments {
   std::int64_t precision;
   std::int64_t all_channels;
   std::int64_t other_entries;  // those of A are not the graph's own, but given
-  std::int64_t num_groups;     // of channels with an operator each: so many come with a call
+  std::int64_t num_operators;  // that come with a call, one for each group of channels ...
+  std::int64_t num_copies;     // ... or if not zero those of a sequence (graph::Operators)
   std::int64_t hops_per_step;
+  const std::int32_t* index;  // of a sequence: [num_copies, num_steps]
   const void* input;
   const void* w_state;
   const void* initial;
@@ -46,9 +50,15 @@ struct RecurrenceArguments {
   void* grad_initial;
   void* grad_entries;
 
-  engine::RecurrenceCall call(const GsoArguments* groups) const {
+  graph::Operators operators(const GsoArguments* gso) const {
+    if (num_copies == 0) return borrow_groups(gso, num_operators);
+    std::vector<std::int32_t> steps(static_cast<std::size_t>(num_copies * num_steps));
+    if (index != nullptr) std::copy_n(index, steps.size(), steps.begin());
+    return borrow_sequence(gso, num_operators, std::move(steps), num_steps);
+  }
+  engine::RecurrenceCall call(const GsoArguments* gso) const {
     return {.plan = static_cast<Plan>(plan),
-            .shape = {.gso = borrow_all(groups, num_groups),
+            .shape = {.gso = operators(gso),
                       .batch = batch,
                       .num_steps = num_steps,
                       .channels = channels,
@@ -158,6 +168,7 @@ Plan resolve(const char* plan_name, const engine::RecurrenceCall& call, std::int
       .outputs = call.shape.outputs,
       .training = call.wanted.any(),
       .gso_values = other_entries,
+      .sequence = call.shape.gso.is_sequence(),
       .element_size = element_size,
       .has_basis = has_basis,
       .workers = HostThreads().workers(),
@@ -167,8 +178,8 @@ Plan resolve(const char* plan_name, const engine::RecurrenceCall& call, std::int
   if (plan == Plan::kAuto) {
     // A basis lives in tensors of the operator's owner: without one there is nothing to choose.
     const bool has_choice = !call.shape.diagonal || has_basis || other_entries;
-    plan = has_choice ? engine::choose_plan(call.shape.gso, query) : Plan::kDiagonal;
-  } else if (const std::string reason = engine::why_not(plan, call.shape.gso, query);
+    plan = has_choice ? engine::choose_plan(call.shape.gso.largest(), query) : Plan::kDiagonal;
+  } else if (const std::string reason = engine::why_not(plan, call.shape.gso.largest(), query);
              !reason.empty()) {
     throw std::invalid_argument("recurrence: plan " + std::string(plan_name) +
                                 " cannot run this: " + reason);

@@ -28,7 +28,8 @@ def graph(nodes):
 # those of a call that knows of no others.
 GRAPHS = {"2600": (2600, {"dropout": 0.3}), "1500": (1500, {"dropout": 0.3, "residual": False}),
           "bf16": (2600, {"precision": "bf16", "readout_layers": 2, "state": "diagonal"}),
-          "20000": (20000, {"dropout": 0.1}), "bare": (700, {"norm": "none", "state_norm": "none"})}
+          "20000": (20000, {"dropout": 0.1}), "bare": (700, {"norm": "none", "state_norm": "none"}),
+          "mixed": (1500, {"state_channels": 20})}
 
 
 def train_on_one_graph(name, shared):
@@ -209,6 +210,7 @@ def test_shares_are_even_and_whole():
 @pytest.mark.parametrize(("options", "ranks", "reason"), [
     ({"temporal": True, "readout": "forecast"}, 2, "a series is shared by windows"),
     ({"readout": "graph"}, 2, "many graphs are shared by graphs"),
+    ({"kind": "adjacency,transpose"}, 2, "groups of channels have operators of their own"),
     ({"state": "dense"}, 2, "a dense W mixes the channels of all ranks"),
     ({"norm": "batch"}, 2, "batch norm looks at all nodes at once"),
     ({"num_embedded_nodes": 9}, 2, "nodes have embeddings"),

@@ -82,8 +82,8 @@ def test_opcheck_and_compile():
     gso, values, w = directed(), entries_of(directed()), dense_w(4).requires_grad_()
     u = numbers(2, 6, 4).requires_grad_()
     opcheck(torch.ops.mpssm_engine.recurrence.default,
-            (*gso.arrays_with(values), [], [], u, w, None, 4, False, False, False, "auto", 11, 0, 0,
-             True, [], [], 1))
+            (*gso.arrays_with(values), [], [], u, w, None, 4, False, False, "auto", 11, 0, 0, True, 1,
+             [], [], None))
     call = torch.compile(lambda values: mpssm.recurrence(gso, u, w, steps=4, values=values),
                          fullgraph=True, backend="aot_eager")
     for one, other in zip(*[[y, *torch.autograd.grad(y.square().sum(), (values, u))] for y in (
@@ -111,6 +111,41 @@ def test_what_does_not_fit_is_said():
         mpssm.recurrence(gso, u, w, steps=3, values=torch.zeros(21))
     with pytest.raises(ValueError, match="plan doubling cannot run this"):
         mpssm.recurrence(gso, u, w, steps=3, values=entries_of(gso), plan="doubling")
+
+
+# ---- weights of neighbours ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_softmax_over_neighbours_is_its_definition(name):
+    gso = OPERATORS[name]()
+    target, source = (numbers(gso.num_nodes, seed=seed).requires_grad_() for seed in (1, 2))
+    rows, columns = gso.coordinates()
+    score = torch.nn.functional.leaky_relu(target[rows] + source[columns], 0.3).exp()
+    expected = score / torch.zeros(gso.num_nodes, dtype=DOUBLE).index_add(0, rows, score)[rows]
+    got = mpssm.functional.edge_softmax(gso, target, source, 0.3)
+    plain = mpssm.portable.edge_softmax(gso, target, source, 0.3)
+    assert torch.allclose(got, expected, atol=1e-14) and torch.allclose(plain, expected, atol=1e-14)
+    torch.autograd.gradcheck(lambda t, s: mpssm.functional.edge_softmax(gso, t, s, 0.3), (target, source))
+    (only,) = torch.autograd.grad((got * numbers(gso.num_nonzeros)).sum(), source, retain_graph=True)
+    (other,) = torch.autograd.grad((plain * numbers(gso.num_nonzeros)).sum(), source)
+    assert torch.allclose(only, other, atol=1e-13)
+
+
+def test_large_scores_stay_in_their_range():
+    gso = ring()
+    for dtype in (torch.float32, DOUBLE, torch.float16):
+        large = torch.linspace(-300, 300, 7, dtype=dtype)
+        got = mpssm.functional.edge_softmax(gso, large, large.flip(0))
+        assert got.dtype == dtype and got.isfinite().all()
+
+
+def test_the_softmax_runs_where_the_engine_does_not():
+    gso, score = ring(), numbers(2, 7)
+    expected = mpssm.functional.edge_softmax(gso, *score)
+    assert torch.allclose(torch.func.vmap(lambda t: mpssm.functional.edge_softmax(gso, t, score[1]))(
+        score[:1])[0], expected, atol=1e-14)
+    assert mpssm.functional.edge_softmax(gso.to("meta"), *score.to("meta")).shape == (21,)
 
 
 # ---- modules ---------------------------------------------------------------------------------------

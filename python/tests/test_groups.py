@@ -7,7 +7,7 @@ from graphs import DOUBLE, dense_w, diagonal_w, directed, formula, numbers
 from torch.library import opcheck
 
 import mpssm
-from mpssm.nn import MPSSM
+from mpssm.nn import MPSSM, MPSSMBlock
 
 
 def operators():
@@ -89,10 +89,11 @@ def test_one_operator_takes_several_hops_and_one_share():
 
 def test_opcheck_compile_and_other_types():
     u, pairs = numbers(2, 6, 8).requires_grad_(), torch.view_as_real(diagonal_w(8)).clone().requires_grad_()
+    sigma = diagonal_w(8).requires_grad_()
     first, *rest = [one[0] if isinstance(one, tuple) else one for one in operators()]
     opcheck(torch.ops.mpssm_engine.recurrence.default,
-            (*first.arrays(DOUBLE), [], [], u, pairs, None, 4, False, True, False, "auto", 3, 0, 0, False,
-             [tensor for one in rest for tensor in one.arrays(DOUBLE)], [1, 2, 1], 1))
+            (*first.arrays(DOUBLE), [], [], u, sigma, None, 4, False, False, "auto", 3, 0, 0, False, 1,
+             [tensor for one in rest for tensor in one.arrays(DOUBLE)], [1, 2, 1], None))
 
     def run(u, pairs):
         return mpssm.recurrence(operators(), u, torch.view_as_complex(pairs), steps=4)
@@ -138,8 +139,35 @@ def test_models_take_several_operators(readout):
     gso = directed()
     assert torch.allclose(model(x, [gso, gso, (gso, 3)]), model(x, gso), atol=1e-12)
     assert not torch.allclose(got, model(x, gso), atol=1e-3)
-    with pytest.raises(ValueError, match="expected one operator for all channels where entries are learned"):
+    with pytest.raises(ValueError, match="expected one operator for all channels and steps where entries are"):
         MPSSM(3, 8, 2, entries="gin")(numbers(6, 3, dtype=torch.float32), operators())
+
+
+@pytest.mark.parametrize("state", ["stable", "dense"])
+def test_models_make_the_operators_of_their_kinds(state):
+    torch.manual_seed(0)
+    index = torch.tensor([[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 3]])
+    model = MPSSM(3, 8, 2, num_blocks=1, state=state, kind="random_walk, random_walk_reversed:2,transpose").double()
+    given = [mpssm.Gso.from_edge_index(index, kind="random_walk"),
+             (mpssm.Gso.from_edge_index(index, kind="random_walk_reversed"), 2),
+             mpssm.Gso.from_edge_index(index, kind="transpose")]
+    x = numbers(6, 3)
+    assert torch.equal(model(x, index), model(x, given))
+    if state == "dense":
+        shapes = {name: tuple(w.shape) for name, w in model.block_0.w_state.named_parameters()}
+        assert shapes == {"weight_0": (2, 2), "weight_1": (4, 4), "weight_2": (2, 2)}
+    model(x, index).square().sum().backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.block_0.w_state.parameters())
+    with pytest.raises(ValueError, match="expected a share of at least 1 behind the colon, got 'adjacency:x'"):
+        MPSSM(3, 8, 2, kind="adjacency:x")
+
+
+def test_blocks_take_several_hops_per_step():
+    torch.manual_seed(0)
+    gso, u = directed(), numbers(4, 6, 3)
+    block = MPSSMBlock(3, 8, hops_per_step=3).double()
+    expected = hop_by_hop(gso, u @ block.w_in, block.w_state(), None, 3, None, "all")
+    assert torch.allclose(block.recur(u, gso, temporal=True, outputs="all"), expected, atol=1e-12)
 
 
 def test_what_does_not_fit_is_said():
@@ -151,11 +179,11 @@ def test_what_does_not_fit_is_said():
             (operators(), dense_w(8), {}, "expected a list of dense W with several operators"),
             (operators(), [dense_w(4), dense_w(4)], {}, r"expected a dense W of each group of 8 channels, "
                                                         r"\[2, 2\], \[4, 4\], \[2, 2\], got \[4, 4\]"),
-            (operators(), w, {"plan": "spectral"}, "one operator for all channels with plan spectral, got 3"),
+            (operators(), w, {"plan": "spectral"}, "all channels and steps with plan spectral, got 3"),
             (operators(), w, {"values": torch.zeros(3, dtype=DOUBLE)}, "with values, got 3"),
             (directed(), w, {"hops_per_step": 0}, "expected at least one hop per step, got 0"),
             (operators(), diagonal_w(4), {"u": numbers(2, 6, 4)}, "a pair of channels or more for each of 3")):
         with pytest.raises(ValueError, match=words):
             mpssm.recurrence(gso, **{"u": u, "w": weight, "steps": 3, **options})
-    with pytest.raises(TypeError, match="expected a mpssm.Gso, or a list of them"):
+    with pytest.raises(TypeError, match="expected a mpssm.Gso, a list of them, one for each group"):
         mpssm.recurrence([], u, w, steps=3)

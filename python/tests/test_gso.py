@@ -175,3 +175,21 @@ def test_pandas_errors_say_where(change, words):
     table = pandas.DataFrame({"src": ["a", "b"], "dst": ["b", "c"], "w": [1.0, float("nan")]})
     with pytest.raises(ValueError, match=words):
         mpssm.Gso.from_pandas(table, **change)
+
+
+def test_encodings_of_nodes():
+    first = torch.arange(8)
+    index = torch.stack([torch.cat([first, (first + 1) % 8]), torch.cat([(first + 1) % 8, first])])
+    got = mpssm.encode_nodes(index, "degree,rwse:4,lap:2")
+    assert got.shape == (8, 7) and got.dtype == torch.float32
+    # On a ring a walk is back after 2 and 4 steps with 2 of 4 and 6 of 16 ways.
+    assert torch.allclose(got[:, :4], torch.tensor([0.0, 0.5, 0.0, 0.375]).expand(8, 4))
+    assert torch.allclose(got[:, 4:6].t() @ got[:, 4:6] / 8, torch.eye(2), atol=1e-5)
+    assert torch.allclose(got[:, 6], torch.tensor(3.0).log().expand(8))
+    assert torch.equal(mpssm.encode_nodes(index[:, :8], "rwse:4", directed=False), got[:, :4])
+    with pytest.raises(ValueError, match="expected encodings of the graph alone .*, got edges"):
+        mpssm.encode_nodes(index, "edges")
+    with pytest.raises(ValueError, match="walk:3"):
+        mpssm.encode_nodes(index, "walk:3")
+    with pytest.raises(ValueError, match=r"encode_nodes: expected edge_index of whole numbers and shape \[2, E\]"):
+        mpssm.encode_nodes(index.t())

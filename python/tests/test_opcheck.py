@@ -21,11 +21,11 @@ def registered():
 def recurrence(plan, diagonal, temporal, all_outputs, with_initial, dtype=DOUBLE):
     gso = ring(6).with_basis() if plan == "spectral" else directed()
     u = leaf(2, 5, 6, 4, dtype=dtype) if temporal else leaf(2, 6, 4, dtype=dtype)
-    w = (torch.view_as_real(diagonal_w(4)).clone() if diagonal else dense_w(4)).to(dtype)
+    w = diagonal_w(4, dtype=dtype) if diagonal else dense_w(4, dtype=dtype)
     initial = leaf(2, 6, 4, seed=9, dtype=dtype) if with_initial else None
     return (*gso.arrays(dtype), [], list(gso.basis_arrays(dtype)), u, w.requires_grad_(), initial, 5,
-            temporal, diagonal, all_outputs, plan, 7 if with_initial else 3,
-            int(dtype == torch.float32), 0, False, [], [], 1)
+            temporal, all_outputs, plan, 7 if with_initial else 3, int(dtype == torch.float32), 0, False, 1,
+            [], [], None)
 
 
 def recurrence_backward(plan, diagonal):
@@ -33,8 +33,8 @@ def recurrence_backward(plan, diagonal):
     arrays, (u, w) = arguments[:9], (t.detach() for t in arguments[9:11])
     _, saved = OPS.recurrence(*arrays, u, w, *arguments[11:])
     numbers_of = {"stepwise": 1, "doubling": 2, "diagonal": 3, "spectral": 4}
-    return (*arrays, numbers(2, 6, 4), w, u, None, None, saved, numbers_of[plan], 5, False, diagonal,
-            False, False, 0, 0, False, [], [], 1, 3)
+    return (*arrays, numbers(2, 6, 4), w, u, None, None, saved, numbers_of[plan], False, 3, 5, False, False,
+            0, 0, False, 1, [], [], None)
 
 
 def around(with_all, dtype):
@@ -78,6 +78,9 @@ CALLS = {
         # In bfloat16:
         ("doubling", False, False, False, True, torch.float32),
         ("diagonal", True, False, False, False, torch.float32))],
+    "edge_softmax": [lambda: (*directed().arrays(DOUBLE), leaf(6), leaf(6, seed=1), 0.2)],
+    "edge_softmax_backward": [lambda: (*directed().arrays(DOUBLE), numbers(6), numbers(6, seed=1),
+                                       *(numbers(directed().num_nonzeros, seed=seed) for seed in (2, 3)), 0.2)],
     "recurrence_backward": [lambda form=form: recurrence_backward(*form) for form in (
         ("stepwise", False), ("doubling", False), ("diagonal", True))],
     "linear": [lambda: (leaf(*X), leaf(3, 4), leaf(3), True, 0, 0),

@@ -124,6 +124,87 @@ def test_series(tmp_path):
         assert torch.allclose(got, expected, rtol=1e-6)
 
 
+SETTINGS = {
+    "groups": ["model.gso=sym_normalized:2,random_walk,transpose"],
+    "groups, dense W": ["model.gso=sym_normalized:2,random_walk,transpose", "model.state=dense"],
+    "free entries": ["model.entries=free"],
+    "attention": ["model.entries=attention"],
+    "gin, dense W": ["model.entries=gin", "model.state=dense"],
+    "encodings": ["data.encodings=rwse:4,lap:2,degree"],
+}
+
+
+@needs_program
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_nodes_with_other_operators_and_inputs(tmp_path, settings):
+    x, graph, _ = node_run(tmp_path, "classes", *settings)
+    opened = mpssm.load(tmp_path / "run")
+    got = opened.predict(x, graph)
+    columns = [f"p({name})" for name in opened.class_names]
+    assert torch.allclose(got, predictions(tmp_path, "run", columns), atol=1.5e-6)
+
+
+@needs_program
+def test_encodings_are_made_of_edges_or_given(tmp_path):
+    x, graph, _ = node_run(tmp_path, "classes", "data.encodings=rwse:4,degree")
+    opened, gso = mpssm.load(tmp_path / "run"), mpssm.Gso.from_edge_index(graph)
+    with pytest.raises(ValueError, match="expected an edge_index, from which data.encodings=rwse:4,degree are "
+                                         "made, got Gso; or append mpssm.encode_nodes"):
+        opened.predict(x, gso)
+    both = torch.cat([x, mpssm.encode_nodes(graph, "rwse:4,degree")], 1)
+    assert torch.equal(opened.predict(both, gso), opened.predict(x, graph))
+
+
+@needs_program
+@pytest.mark.parametrize("entries", ["fixed", "attention"])
+def test_a_converted_run_is_one_that_python_converts(tmp_path, entries):
+    x, graph, _ = node_run(tmp_path, "classes", "model.state=dense", f"model.entries={entries}")
+    run(tmp_path, "convert", "run", "--to", "diagonal", "--out", "diagonal")
+    columns = ["p(0)", "p(1)", "p(2)"]
+    opened, converted = mpssm.load(tmp_path / "run"), mpssm.load(tmp_path / "diagonal")
+    assert torch.allclose(converted.predict(x, graph), predictions(tmp_path, "diagonal", columns), atol=1.5e-6)
+    ours = mpssm.convert(opened.model)
+    theirs = converted.model.state_dict()
+    for name, value in ours.state_dict().items():
+        assert value.shape == theirs[name].shape, name
+    opened.save(tmp_path / "ours", ours)
+    got = mpssm.load(tmp_path / "ours").predict(x, graph)
+    assert torch.allclose(got, opened.predict(x, graph), atol=1e-5)
+    assert torch.allclose(got, predictions(tmp_path, "ours", columns), atol=1.5e-6)
+
+
+def changing_series(folder, steps=60, nodes=5):
+    """A series and three graphs, from steps 0, 20 and 45 on."""
+    draw = np.random.default_rng(2)
+    values = 50 + 10 * np.sin(np.arange(steps)[:, None] / 3 + np.arange(nodes)) + draw.normal(
+        size=(steps, nodes))
+    graphs = {0: [[0, 1], [1, 2], [2, 3], [3, 4]], 20: [[0, 2], [2, 4]], 45: [[0, 1], [1, 4], [3, 4]]}
+    np.savez(folder / "series.npz", values=values, edges=np.concatenate(list(graphs.values())),
+             edge_step=np.concatenate([[first] * len(edges) for first, edges in graphs.items()]))
+    index = np.digitize(np.arange(steps), [20, 45])
+    return torch.from_numpy(values).float().unsqueeze(-1), [np.array(edges) for edges in graphs.values()], index
+
+
+@needs_program
+@pytest.mark.parametrize("settings", [(), ("model.state=dense",), ("model.hops_per_step=3",)])
+def test_a_series_on_graphs_that_change(tmp_path, settings):
+    series, graphs, index = changing_series(tmp_path)
+    run(tmp_path, "train", "series.npz", "--out", "run", "--set", "train.epochs=2", "--set",
+        "model.channels=8", "--set", "model.blocks=2", "--set", "data.graph_over_time=true",
+        *[word for setting in settings for word in ("--set", setting)])
+    opened = mpssm.load(tmp_path / "run")
+    over_time = mpssm.GsoSequence([mpssm.Gso.from_edge_index(both_ways(edges), num_nodes=5, kind=opened.model.kind)
+                                   for edges in graphs], torch.from_numpy(index))
+    rows = table(tmp_path / "run" / "predictions.csv")
+    for row in (rows[0], rows[-1]):
+        begin, node = int(row["window"]), int(row["node"])
+        end = begin + int(opened.data.get("lags", 4))
+        got = opened.predict(series[begin:end], over_time.window(begin, end))[node, 0]
+        assert abs(got.item() - float(row["step_1"])) <= 1e-6 * abs(float(row["step_1"])) + 1e-6
+    with pytest.raises(ValueError, match="expected a mpssm.GsoSequence with a graph for each step, .*got Tensor"):
+        opened.predict(series[:4], both_ways(graphs[0]))
+
+
 # ---- models of Python as runs of the program --------------------------------------------------------
 
 
@@ -209,14 +290,15 @@ def test_what_cannot_be_saved_is_said(tmp_path):
 def test_what_python_does_not_know_is_refused(tmp_path):
     node_run(tmp_path)
     written = (tmp_path / "run" / "config.toml").read_text()
-    for table, line, said in (("model", "hops_per_step = 2", "model.hops_per_step=2"),
-                              ("data", "deviation = true", "data.deviation=True"),
-                              ("data", 'encodings = "rwse:4"', "data.encodings=rwse:4")):
+    for table, line, said in (("model", 'kind = "gcn"', "model.kind=gcn in .*: compared networks are"),
+                              ("data", "deviation = true", "data.deviation=True in .*: a window has no place"),
+                              ("data", "harmonics = 2", "data.harmonics=2 in .*: a window has no place in"),
+                              ("data", 'encodings = "rwse:4,edges"', "data.encodings=rwse:4,edges in .*: what")):
         kept = [each for each in written.splitlines() if each.split(" = ")[0] != line.split(" = ")[0]]
         at = kept.index(f"[{table}]")
         (tmp_path / "run" / "config.toml").write_text("\n".join([*kept[:at + 1], line, *kept[at + 1:]]))
-        with pytest.raises(ValueError, match=f"^load: expected a run that Python can compute, got {said} in "
-                                             ".*; the program opens it$"):
+        with pytest.raises(ValueError, match=f"^load: expected a run that Python can compute, got {said} "
+                                             ".*; `mpssm predict .*` has it$"):
             mpssm.load(tmp_path / "run")
     (tmp_path / "run" / "config.toml").write_text(written)
     # A setting that is new in the program: somebody has to say whether it is done here.
@@ -231,11 +313,15 @@ def test_what_python_does_not_know_is_refused(tmp_path):
 @needs_program
 @pytest.mark.parametrize("options", [{"entries": "gin"}, {"entries": "attention"},
                                      {"entries": "free", "num_entries": True},
+                                     {"kind": "sym_normalized:2,random_walk", "state": "dense"},
+                                     {"kind": "transpose,identity", "state": "stable"},
+                                     {"state_channels": 10, "state": "diagonal"},
+                                     {"state_channels": 4, "state_norm": "none"},
                                      {"readout_layers": 2, "readout_shape": "constant",
                                       "input_dropout": 0.2, "readout_dropout": 0.1}])
 def test_what_can_be_saved_opens_again(tmp_path, options):
     x, graph, _ = node_run(tmp_path)
-    gso = mpssm.Gso.from_edge_index(graph)
+    gso = graph if "kind" in options else mpssm.Gso.from_edge_index(graph)
     if "num_entries" in options:
         options = {**options, "num_entries": gso.num_nonzeros}
     torch.manual_seed(0)
@@ -244,6 +330,9 @@ def test_what_can_be_saved_opens_again(tmp_path, options):
     again = mpssm.load(tmp_path / "ours")
     assert torch.equal(again.model(x, gso), model.eval()(x, gso))
     assert all(getattr(again.model, name, value) == value for name, value in options.items())
+    # The program computes the same; it prints six places.
+    columns = [f"p({name})" for name in again.class_names]
+    assert torch.allclose(again.predict(x, graph), predictions(tmp_path, "ours", columns), atol=1.5e-6)
 
 
 def test_a_folder_that_is_no_run_is_said():

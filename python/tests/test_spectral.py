@@ -93,8 +93,8 @@ def test_opcheck_compile_and_export():
     pairs = torch.view_as_real(diagonal_w(4)).clone().requires_grad_()
     u = numbers(7, 4).requires_grad_()
     opcheck(torch.ops.mpssm_engine.recurrence.default,
-            (*gso.arrays(DOUBLE), [], list(gso.basis_arrays(DOUBLE)), u, pairs, None, 5, False, True,
-             False, "spectral", 3, 0, 0, False, [], [], 1))
+            (*gso.arrays(DOUBLE), [], list(gso.basis_arrays(DOUBLE)), u, diagonal_w(4).requires_grad_(), None, 5,
+             False, False, "spectral", 3, 0, 0, False, 1, [], [], None))
 
     class Holder(torch.nn.Module):
         def forward(self, given, u, pairs):
