@@ -61,6 +61,12 @@ void add_json(CLI::App& verb, bool& json) {
   verb.add_flag("--json", json, "stdout is one JSON object, all else goes to stderr");
 }
 
+void add_ranks(CLI::App& verb, ranks::SessionOptions& options) {
+  verb.add_option("--ranks", options.ranks, "processes that share the work")->check(at_least(1));
+  verb.add_option("--timeout", options.timeout, "seconds that ranks wait for each other")
+      ->check(CLI::PositiveNumber);
+}
+
 CLI::Validator at_least(std::int64_t least) {
   const auto check = [least](const std::string& text) -> std::string {
     const auto number = io::to_integer(text);

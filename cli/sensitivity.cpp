@@ -25,6 +25,7 @@ struct SensitivityOptions {
   run::SensitivityRequest request;
   std::string tau, by = "value", plot, picture, html;
   std::int64_t threads = 0;
+  ranks::SessionOptions session;
 };
 
 std::string sensitivity_footer() {
@@ -34,6 +35,7 @@ Examples, of a graph (W = 1 unless --w is given):
   mpssm sensitivity edges.csv --source a --target b --bounds  S(tau) of a pair, with its bounds
   mpssm sensitivity edges.csv --source a --plot reach.svg     what a reaches, as a picture
   mpssm sensitivity minesweeper --worst 10 --depth 0.5        worst pairs, and how deep they need
+  mpssm sensitivity parts/ --source 0 --ranks 4               of a graph in parts, by four processes
 Of a trained model:
   mpssm sensitivity runs/mine --multi-hop                     reach of each block, and from how far
   mpssm sensitivity runs/mine --target 17 --plot who.svg      what prediction 17 depends on
@@ -51,22 +53,26 @@ constexpr const char* kOfRuns[] = {"--compare", "--block", "--sample",   "--pred
 constexpr const char* kOfGraphs[] = {"--worst",  "--by",        "--depth", "--max-tau",
                                      "--bounds", "--gso",       "--w",     "--directed",
                                      "--seed",   "--vanishing", "--all",   "--html"};
+constexpr const char* kOfWholes[] = {"--worst", "--depth",     "--limit", "--bounds",  "--directed",
+                                     "--seed",  "--vanishing", "--all",   "--picture", "--html"};
 constexpr std::pair<const char*, const char*> kNeeds[] = {
     {"--by", "--worst"}, {"--picture", "--plot"}, {"--max-tau", "--depth"}};
 
 void check_options(const CLI::App& verb, const run::SensitivityRequest& request) {
-  const bool of_run = run::is_about_run(request);
+  const run::Subject subject = run::subject_of(request);
   const auto given = [&](const char* option) { return verb.count(option) > 0; };
   refuse_if(request.what.empty() && request.make.empty(),
             "sensitivity: expected a graph, a run folder or --make");
   refuse_if(!request.what.empty() && !request.make.empty(),
             "sensitivity: expected a graph or --make, got both");
-  for (const char* option : of_run ? std::span<const char* const>(kOfGraphs) : kOfRuns) {
-    refuse_if(given(option), option +
-                                 std::string(of_run ? " is for a graph, got the run "
-                                                    : " is for a run, got the graph ") +
-                                 base::printable(request.make + request.what));
-  }
+  const auto refuse_those = [&](const char* wanted, std::span<const char* const> all) {
+    for (const char* option : all) {
+      refuse_if(given(option), fmt::format("{} is for a {}, got {}", option, wanted,
+                                           base::printable(request.make + request.what)));
+    }
+  };
+  subject == run::Subject::kRun ? refuse_those("graph", kOfGraphs) : refuse_those("run", kOfRuns);
+  if (subject == run::Subject::kParts) refuse_those("whole graph", kOfWholes);
   for (const auto& [option, needed] : kNeeds) {
     refuse_if(given(option) && !given(needed),
               fmt::format("{}: expected {} with it", option, needed));
@@ -90,9 +96,10 @@ void write_named(const std::string& file, const std::string& text) {
   say("wrote " + file);
 }
 
-int answer(const CLI::App& verb, const SensitivityOptions& options) {
+int answer(const CLI::App& verb, const SensitivityOptions& options, ranks::Communicator& ranks) {
   run::SensitivityRequest request = options.request;
   check_options(verb, request);
+  request.gso_is_given = verb.count("--gso") > 0;
   request.asked_for_taus = !options.tau.empty();
   request.taus = io::parse_number_list("--tau", request.asked_for_taus ? options.tau : "1:100",
                                        /*max_value=*/10'000'000, /*max_count=*/100'000);
@@ -106,7 +113,8 @@ int answer(const CLI::App& verb, const SensitivityOptions& options) {
   }
   ops::set_process_threads(options.threads);
   const run::SensitivityResult result =
-      run::ask(request, ops::Threads(), follow, [](const std::string& note) { say(note); });
+      run::ask(request, ranks, ops::Threads(), follow, [](const std::string& note) { say(note); });
+  if (!ranks.is_first()) return 0;
   write_named(options.html, result.page);
   write_named(options.plot, result.picture);
   std::fputs(result.words.c_str(), stdout);
@@ -172,7 +180,13 @@ void add_sensitivity(CLI::App& app, Action& action) {
   take("--data-dir", o.data_dir, "DIR", "folder to look for registered files first");
   verb->add_option("--threads", options->threads, "threads to use (0: all cores)")
       ->check(thread_count());
-  verb->callback([=, &action] { action = [=] { return answer(*verb, *options); }; });
+  add_ranks(*verb, options->session);
+  verb->callback([=, &action] {
+    action = [=] {
+      return ranks::run_session(options->session,
+                                [&](auto& all) { return answer(*verb, *options, all); });
+    };
+  });
 }
 
 }  // namespace mpssm::cli

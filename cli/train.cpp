@@ -8,7 +8,6 @@
 #include "mpssm/base/printable.h"
 #include "mpssm/io/number_list.h"
 #include "mpssm/ops/runtime.h"
-#include "mpssm/ranks/session.h"
 #include "mpssm/report/run_summary.h"
 #include "mpssm/run/explanation.h"
 #include "mpssm/run/remarks.h"
@@ -163,10 +162,7 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_flag("--keys", options->keys, "list all settings and leave");
   verb->add_flag("--explain", options->explain,
                  "say which settings the data suggest, and why, and leave");
-  verb->add_option("--ranks", options->session.ranks, "processes that share the work")
-      ->check(at_least(1));
-  verb->add_option("--timeout", options->session.timeout, "seconds that ranks wait for each other")
-      ->check(CLI::PositiveNumber);
+  add_ranks(*verb, options->session);
   verb->footer(kTrainFooter);
   verb->callback([options, &action] {
     action = [options] {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "mpssm/ranks/session.h"
 #include "mpssm/train/config.h"
 
 namespace mpssm::cli {
@@ -52,6 +53,7 @@ void add_config_options(CLI::App& verb, ConfigOptions& options);
 /// Defaults, then the dataset's preset, then the files, then the settings.
 train::Config make_config(const ConfigOptions& options);
 void add_json(CLI::App& verb, bool& json);
+void add_ranks(CLI::App& verb, ranks::SessionOptions& options);
 
 /// Data to apply a trained model to in place of its own: `RUN DATA` or `RUN --data DATA`.
 struct OtherData {

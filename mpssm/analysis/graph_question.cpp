@@ -231,9 +231,9 @@ GraphQuestion::GraphQuestion(const graph::Gso& of, std::vector<std::int64_t> at)
   if (why_no_limit.empty()) limit = std::make_shared<DeepLimit>(graph);
 }
 
-double GraphQuestion::scaled(double entry, std::int64_t tau) const {
+double scaled(double entry, double w, std::int64_t tau) {
   // What does not arrive stays 0, however large the power.
-  return entry == 0.0 ? 0.0 : entry * std::pow(std::abs(wishes.w), static_cast<double>(tau));
+  return entry == 0.0 ? 0.0 : entry * std::pow(std::abs(w), static_cast<double>(tau));
 }
 
 std::optional<std::int64_t> GraphQuestion::steps_of_all_pairs() const {

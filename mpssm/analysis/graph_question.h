@@ -35,6 +35,9 @@ struct GraphWishes {
   bool of_node = false;   ///< GraphAnswer::of_node
 };
 
+/// An entry of A^tau, or its size, times |w|^tau, which may overflow.
+double scaled(double entry, double w, std::int64_t tau);
+
 /// S_ij(tau) = |(A^tau)_ij| |w|^tau of this graph: of a pair if source and target are given, of
 /// what one node sends or hears if one of them is, else of all pairs.
 struct GraphQuestion {
@@ -58,7 +61,9 @@ struct GraphQuestion {
   bool is_whole() const { return source < 0 && target < 0; }
   /// The steps that all pairs of nodes have to go; nullopt: no question about them.
   std::optional<std::int64_t> steps_of_all_pairs() const;
-  double scaled(double entry, std::int64_t tau) const;  ///< times |w|^tau, which may overflow
+  double scaled(double entry, std::int64_t tau) const {
+    return analysis::scaled(entry, wishes.w, tau);
+  }
 };
 
 /// Source and target that a graph of this name is usually asked for: of the paper's chain of

@@ -21,10 +21,41 @@ void check_node(const char* name, std::int64_t node, std::int64_t num_nodes) {
       fmt::format("{}: expected a node from 0 to {}, got {}", name, num_nodes - 1, node));
 }
 
-/// Calls visit(position in taus) for each of `taus` when the walk is there.
-template <typename Visit>
+}  // namespace
+
+Walk::Walk(const graph::Gso& gso, std::int64_t node, View view, const engine::Executor& executor)
+    : gso_(gso),
+      executor_(executor),
+      rows_{.a = view == View::kFromSource ? gso_.view<double>() : gso_.transpose_view<double>(),
+            .halo = 0,
+            .fill = {}} {
+  check_node(view == View::kFromSource ? "source" : "target", node, gso.num_nodes());
+  values_.assign(static_cast<std::size_t>(gso.num_nodes()), 0.0);
+  next_.resize(values_.size());
+  values_[node] = 1.0;
+}
+
+Walk::Walk(const engine::HaloRows<double>& rows, std::int64_t node,
+           const engine::Executor& executor)
+    : executor_(executor),
+      rows_(rows),
+      values_(static_cast<std::size_t>(rows.own() + rows.halo), 0.0),
+      next_(values_.size()) {
+  if (node >= 0) values_.at(node) = 1.0;
+}
+
+void Walk::step() {
+  if (rows_.fill) {
+    engine::halo_spmm(rows_, values_.data(), 1, next_.data(), executor_);
+  } else {
+    engine::spmm(rows_.a, values_.data(), 1, next_.data(), executor_);
+  }
+  std::swap(values_, next_);
+  ++tau_;
+}
+
 void visit_taus(Walk& walk, std::span<const std::int64_t> taus, const Progress& progress,
-                const Visit& visit) {
+                const std::function<void(std::size_t)>& visit) {
   std::vector<std::pair<std::int64_t, std::size_t>> order;
   for (std::size_t i = 0; i < taus.size(); ++i) {
     if (taus[i] < 0) {
@@ -42,7 +73,7 @@ void visit_taus(Walk& walk, std::span<const std::int64_t> taus, const Progress& 
   }
 }
 
-Reach reach_of(const Walk& walk) {
+Reach reach_of(std::span<const double> values, std::int64_t tau) {
   // Four sums side by side: one alone waits for each addition.
   constexpr std::size_t kLanes = 4;
   double total[kLanes] = {};
@@ -50,7 +81,6 @@ Reach reach_of(const Walk& walk) {
   double smallest[kLanes];
   std::int64_t nodes[kLanes] = {};
   std::fill_n(smallest, kLanes, std::numeric_limits<double>::infinity());
-  const auto values = walk.values();
   const auto take = [&](std::size_t i, std::size_t lane) {
     const double size = std::abs(values[i]);
     total[lane] += size;
@@ -64,7 +94,7 @@ Reach reach_of(const Walk& walk) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) take(i + lane, lane);
   }
   for (; i < values.size(); ++i) take(i, 0);
-  Reach reach{.tau = walk.tau()};
+  Reach reach{.tau = tau};
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     reach.total += total[lane];
     reach.largest = std::max(reach.largest, largest[lane]);
@@ -72,24 +102,6 @@ Reach reach_of(const Walk& walk) {
   }
   if (reach.nodes > 0) reach.smallest = *std::min_element(smallest, smallest + kLanes);
   return reach;
-}
-
-}  // namespace
-
-Walk::Walk(const graph::Gso& gso, std::int64_t node, View view, const engine::Executor& executor)
-    : gso_(gso),
-      executor_(executor),
-      matrix_(view == View::kFromSource ? gso_.view<double>() : gso_.transpose_view<double>()) {
-  check_node(view == View::kFromSource ? "source" : "target", node, gso.num_nodes());
-  values_.assign(static_cast<std::size_t>(gso.num_nodes()), 0.0);
-  next_.resize(values_.size());
-  values_[node] = 1.0;
-}
-
-void Walk::step() {
-  engine::spmm(matrix_, values_.data(), 1, next_.data(), executor_);
-  std::swap(values_, next_);
-  ++tau_;
 }
 
 std::vector<double> pair_profile(const graph::Gso& gso, std::int64_t source, std::int64_t target,
@@ -107,7 +119,8 @@ std::vector<Reach> reach_profile(const graph::Gso& gso, std::int64_t node, View 
                                  const engine::Executor& executor, const Progress& progress) {
   Walk walk(gso, node, view, executor);
   std::vector<Reach> profile(taus.size());
-  visit_taus(walk, taus, progress, [&](std::size_t i) { profile[i] = reach_of(walk); });
+  visit_taus(walk, taus, progress,
+             [&](std::size_t i) { profile[i] = reach_of(walk.values(), walk.tau()); });
   return profile;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mpssm/engine/executor.h"
+#include "mpssm/engine/halo_recurrence.h"
 #include "mpssm/graph/gso.h"
 
 namespace mpssm::analysis {
@@ -24,15 +25,20 @@ class Walk {
  public:
   /// Throws std::out_of_range if there is no such node. The executor must outlive the walk.
   Walk(const graph::Gso& gso, std::int64_t node, View view, const engine::Executor& executor);
+  /// The own nodes of one of several processes, which step at the same time; `node` is -1 on those
+  /// that do not have it. Rows of A for what it sends, of A' for what it hears; what they point to
+  /// must outlive the walk.
+  Walk(const engine::HaloRows<double>& rows, std::int64_t node, const engine::Executor& executor);
 
   void step();
   std::int64_t tau() const { return tau_; }
-  std::span<const double> values() const { return values_; }  ///< [N]
+  /// [N], of the own nodes.
+  std::span<const double> values() const { return std::span(values_).first(rows_.own()); }
 
  private:
   graph::Gso gso_;
   const engine::Executor& executor_;
-  kernels::CsrView<double> matrix_;
+  engine::HaloRows<double> rows_;  // of all nodes: without a fill
   std::vector<double> values_;
   std::vector<double> next_;
   std::int64_t tau_ = 0;
@@ -41,7 +47,12 @@ class Walk {
 /// Called after every step with the tau that is done.
 using Progress = std::function<void(std::int64_t tau)>;
 
-/// (A^tau)_ij of one pair for each of `taus` (any order, repeats allowed, none negative).
+/// Calls visit(position in taus) for each of `taus` (any order, repeats allowed, none negative)
+/// when the walk is there.
+void visit_taus(Walk& walk, std::span<const std::int64_t> taus, const Progress& progress,
+                const std::function<void(std::size_t)>& visit);
+
+/// (A^tau)_ij of one pair for each of `taus`.
 std::vector<double> pair_profile(const graph::Gso& gso, std::int64_t source, std::int64_t target,
                                  std::span<const std::int64_t> taus,
                                  const engine::Executor& executor, const Progress& progress = {});
@@ -54,6 +65,8 @@ struct Reach {
   double smallest = 0.0;   ///< of those above zero; 0 if there is none
   double total = 0.0;      ///< sum of |(A^tau)_ij|
 };
+/// Of these nodes.
+Reach reach_of(std::span<const double> values, std::int64_t tau);
 std::vector<Reach> reach_profile(const graph::Gso& gso, std::int64_t node, View view,
                                  std::span<const std::int64_t> taus,
                                  const engine::Executor& executor, const Progress& progress = {});

@@ -5,30 +5,30 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/core.h>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "mpssm/base/error.h"
 #include "mpssm/io/file.h"
-#include "mpssm/io/json_text.h"
 #include "mpssm/io/safetensors.h"
 
 namespace mpssm::data {
 namespace {
 
-using nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-constexpr const char* kPartitionFormat = "mpssm-partition-1";
 
 fs::path piece_path(const fs::path& folder, std::int64_t piece) {
   return folder / fmt::format("part-{}.safetensors", piece);
+}
+/// Entries of its rows in double; where they are is in the file of the part. Trainings do not read
+/// it.
+fs::path operator_path(const fs::path& folder, std::int64_t piece) {
+  return folder / fmt::format("operator-{}.safetensors", piece);
 }
 
 template <typename T>
 constexpr const char* dtype_of() {
   if constexpr (std::is_same_v<T, float>) return "F32";
+  if constexpr (std::is_same_v<T, double>) return "F64";
   if constexpr (std::is_same_v<T, std::int64_t>) return "I64";
   if constexpr (std::is_same_v<T, std::int32_t>) return "I32";
   return "U8";
@@ -82,9 +82,10 @@ Renumbered renumber(const std::vector<std::int32_t>& part, std::int64_t parts) {
   return result;
 }
 
-PartitionRows rows_of(const kernels::CsrView<float>& a, const Renumbered& order,
-                      std::int64_t piece) {
-  PartitionRows rows;
+template <typename T>
+PartitionRows<T> rows_of(const kernels::CsrView<T>& a, const Renumbered& order,
+                         std::int64_t piece) {
+  PartitionRows<T> rows;
   for (std::int64_t n = order.bounds[piece]; n < order.bounds[piece + 1]; ++n) {
     const std::int64_t i = order.node[n];
     for (std::int64_t e = a.row_ptr[i]; e < a.row_ptr[i + 1]; ++e) {
@@ -96,7 +97,7 @@ PartitionRows rows_of(const kernels::CsrView<float>& a, const Renumbered& order,
   return rows;
 }
 
-std::int64_t halo_of(const PartitionRows& rows, std::int64_t first, std::int64_t last) {
+std::int64_t halo_of(const PartitionRows<float>& rows, std::int64_t first, std::int64_t last) {
   std::vector<std::int32_t> others;
   for (const std::int32_t column : rows.col) {
     if (column < first || column >= last) others.push_back(column);
@@ -105,15 +106,18 @@ std::int64_t halo_of(const PartitionRows& rows, std::int64_t first, std::int64_t
   return std::unique(others.begin(), others.end()) - others.begin();
 }
 
-void put_rows(const std::string& name, const PartitionRows& rows, io::SafeTensors& file) {
+void put_rows(const std::string& name, const PartitionRows<float>& rows, io::SafeTensors& file) {
   file.tensors[name + ".row_ptr"] = raw(rows.row_ptr);
   file.tensors[name + ".col"] = raw(rows.col);
   file.tensors[name + ".value"] = raw(rows.value);
 }
 
-/// Rows of `nodes` nodes behind those that are there; columns are numbers of one of `all` nodes.
-void take_rows(io::SafeTensors& file, const std::string& name, std::int64_t nodes, std::int64_t all,
-               const std::string& origin, PartitionRows& rows) {
+/// Rows of `nodes` nodes behind those that are there, with the entries in `values`, which may be
+/// the same file; columns are numbers of one of `all` nodes.
+template <typename T>
+void take_rows(io::SafeTensors& file, io::SafeTensors& values, const std::string& name,
+               std::int64_t nodes, std::int64_t all, const std::string& origin,
+               PartitionRows<T>& rows) {
   std::vector<std::int64_t> row_ptr;
   take(file, name + ".row_ptr", nodes + 1, origin, row_ptr);
   const std::int64_t before = rows.row_ptr.back();
@@ -121,13 +125,33 @@ void take_rows(io::SafeTensors& file, const std::string& name, std::int64_t node
   const bool is_sorted = row_ptr[0] == 0 && std::is_sorted(row_ptr.begin(), row_ptr.end());
   if (is_sorted) {
     take(file, name + ".col", row_ptr.back(), origin, rows.col);
-    take(file, name + ".value", row_ptr.back(), origin, rows.value);
+    take(values, name + ".value", row_ptr.back(), origin, rows.value);
   }
   const bool is_inside =
       is_sorted && std::all_of(rows.col.begin() + first_column, rows.col.end(),
                                [&](std::int32_t c) { return c >= 0 && c < all; });
   if (!is_inside) throw base::Error(origin, name + ": these are not the rows of an operator");
   for (std::int64_t i = 1; i <= nodes; ++i) rows.row_ptr.push_back(before + row_ptr[i]);
+}
+
+/// What is in a file, if that is the one that was written.
+io::SafeTensors read_checked(const fs::path& path, const std::string& sha256) {
+  if (io::sha256_of_file(path) != sha256) {
+    throw base::Error(path.string(),
+                      "is not what the index says; cut the data again: mpssm data partition");
+  }
+  return io::read_safetensors(path);
+}
+
+io::SafeTensors operator_of(const graph::Gso& gso, const Renumbered& order, std::int64_t piece) {
+  io::SafeTensors file;
+  file.tensors["rows.value"] = raw(rows_of(gso.view<double>(), order, piece).value);
+  if (!gso.is_symmetric()) {
+    file.tensors["transposed.value"] =
+        raw(rows_of(gso.transpose_view<double>(), order, piece).value);
+  }
+  file.metadata["format"] = kPartitionFormat;
+  return file;
 }
 
 io::SafeTensors piece_of(const NodeData& data, const Renumbered& order, std::int64_t piece) {
@@ -178,97 +202,7 @@ void take_names(io::SafeTensors& file, std::int64_t nodes, const std::string& or
   }
 }
 
-ordered_json to_json(const PartitionIndex& index) {
-  ordered_json files = ordered_json::array();
-  for (const InputFile& file : index.files) {
-    files.push_back({{"path", file.path}, {"sha256", file.sha256}});
-  }
-  ordered_json pieces = ordered_json::array();
-  for (const PartitionIndex::Piece& piece : index.pieces) {
-    pieces.push_back({{"sha256", piece.sha256},
-                      {"nodes", piece.nodes},
-                      {"entries", piece.entries},
-                      {"halo", piece.halo}});
-  }
-  return {{"format", kPartitionFormat},
-          {"dataset", index.dataset},
-          {"task", to_string(index.task)},
-          {"metric", index.metric},
-          {"protocol", index.protocol},
-          {"source", index.source},
-          {"target_name", index.target_name},
-          {"class_names", index.class_names},
-          {"splits", index.num_splits},
-          {"features", index.features},
-          {"node_ids", index.has_node_ids},
-          {"gso", graph::to_string(index.gso)},
-          {"symmetric", index.is_symmetric},
-          {"method", graph::to_string(index.method)},
-          {"files", files},
-          {"parts", pieces},
-          {"more", ordered_json::parse(index.more)}};
-}
-
-PartitionIndex index_from(const ordered_json& json) {
-  PartitionIndex index;
-  if (json.at("format") != kPartitionFormat) throw base::Error("written by another version");
-  json.at("dataset").get_to(index.dataset);
-  index.task = task_from_name(json.at("task").get<std::string>());
-  json.at("metric").get_to(index.metric);
-  json.at("protocol").get_to(index.protocol);
-  json.at("source").get_to(index.source);
-  json.at("target_name").get_to(index.target_name);
-  json.at("class_names").get_to(index.class_names);
-  json.at("splits").get_to(index.num_splits);
-  json.at("features").get_to(index.features);
-  json.at("node_ids").get_to(index.has_node_ids);
-  index.gso = graph::gso_kind_from_name(json.at("gso").get<std::string>());
-  json.at("symmetric").get_to(index.is_symmetric);
-  index.method = graph::table_of(graph::PartitionMethod{})
-                     .find(json.at("method").get<std::string>())
-                     .value_or(graph::PartitionMethod::kRanges);
-  for (const auto& file : json.at("files")) {
-    index.files.push_back({.path = file.at("path"), .sha256 = file.at("sha256")});
-  }
-  std::int64_t nodes = 0;
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  for (const auto& piece : json.at("parts")) {
-    index.pieces.push_back({.sha256 = piece.at("sha256"),
-                            .nodes = piece.at("nodes"),
-                            .entries = piece.at("entries"),
-                            .halo = piece.at("halo")});
-    if (index.pieces.back().nodes < 1 || index.pieces.back().nodes > kMost - nodes) {
-      throw base::Error("a part has no nodes, or too many");
-    }
-    nodes += index.pieces.back().nodes;
-  }
-  if (index.pieces.empty() || index.num_splits < 1 || index.features < 0) {
-    throw base::Error("no parts, no splits or no features");
-  }
-  index.more = json.at("more").dump();
-  return index;
-}
-
 }  // namespace
-
-std::int64_t PartitionIndex::num_entries() const {
-  std::int64_t count = 0;
-  for (const Piece& piece : pieces) count += piece.entries;
-  return count;
-}
-
-std::int64_t PartitionIndex::first(std::int64_t piece) const {
-  std::int64_t count = 0;
-  for (std::int64_t p = 0; p < piece; ++p) count += pieces[p].nodes;
-  return count;
-}
-
-fs::path partition_index_path(const fs::path& folder) { return folder / "partition.json"; }
-
-bool is_partition(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::is_regular_file(partition_index_path(folder), ignored);
-}
 
 void write_partition(const fs::path& folder, const Dataset& dataset, const graph::Gso& gso,
                      const std::vector<std::int32_t>& part, PartitionIndex index) {
@@ -288,13 +222,15 @@ void write_partition(const fs::path& folder, const Dataset& dataset, const graph
   index.pieces.clear();
   for (std::int64_t p = 0; p < parts; ++p) {
     io::SafeTensors file = piece_of(*data, order, p);
-    const PartitionRows rows = rows_of(gso.view<float>(), order, p);
+    const PartitionRows<float> rows = rows_of(gso.view<float>(), order, p);
     put_rows("rows", rows, file);
     if (!gso.is_symmetric()) {
       put_rows("transposed", rows_of(gso.transpose_view<float>(), order, p), file);
     }
     io::write_safetensors(piece_path(folder, p), file);
+    io::write_safetensors(operator_path(folder, p), operator_of(gso, order, p));
     index.pieces.push_back({.sha256 = io::sha256_of_file(piece_path(folder, p)),
+                            .operator_sha256 = io::sha256_of_file(operator_path(folder, p)),
                             .nodes = order.bounds[p + 1] - order.bounds[p],
                             .entries = std::ssize(rows.col),
                             .halo = halo_of(rows, order.bounds[p], order.bounds[p + 1])});
@@ -311,20 +247,7 @@ void write_partition(const fs::path& folder, const Dataset& dataset, const graph
   index.has_node_ids = !data->node_ids.empty();
   index.gso = gso.kind();
   index.is_symmetric = gso.is_symmetric();
-  io::write_file(partition_index_path(folder), io::json_text(to_json(index), 1) + "\n");
-}
-
-PartitionIndex read_partition_index(const fs::path& folder) {
-  const fs::path path = partition_index_path(folder);
-  const std::string text = io::read_file(path);
-  try {
-    return index_from(ordered_json::parse(text));
-  } catch (const base::Error& error) {
-    throw error.within(path.string());
-  } catch (const std::exception&) {
-    throw base::Error(path.string(),
-                      "is no index of parts; cut the data again: mpssm data partition");
-  }
+  io::write_file(partition_index_path(folder), to_json(index));
 }
 
 PartitionNodes read_partition(const fs::path& folder, const PartitionIndex& index,
@@ -337,13 +260,8 @@ PartitionNodes read_partition(const fs::path& folder, const PartitionIndex& inde
   nodes.splits.resize(static_cast<std::size_t>(index.num_splits));
   const std::int64_t all = index.num_nodes();
   for (std::int64_t p = begin; p < end; ++p) {
-    const fs::path path = piece_path(folder, p);
-    const std::string origin = path.string();
-    if (io::sha256_of_file(path) != index.pieces[p].sha256) {
-      throw base::Error(origin,
-                        "is not what the index says; cut the data again: mpssm data partition");
-    }
-    io::SafeTensors file = io::read_safetensors(path);
+    const std::string origin = piece_path(folder, p).string();
+    io::SafeTensors file = read_checked(origin, index.pieces[p].sha256);
     const std::int64_t count = index.pieces[p].nodes;
     take(file, "number", count, origin, result.number);
     take(file, "features", count * index.features, origin, nodes.features.values);
@@ -356,8 +274,10 @@ PartitionNodes read_partition(const fs::path& folder, const PartitionIndex& inde
       }
     }
     if (index.has_node_ids) take_names(file, count, origin, nodes.node_ids);
-    take_rows(file, "rows", count, all, origin, result.rows);
-    if (!index.is_symmetric) take_rows(file, "transposed", count, all, origin, result.transposed);
+    take_rows(file, file, "rows", count, all, origin, result.rows);
+    if (!index.is_symmetric) {
+      take_rows(file, file, "transposed", count, all, origin, result.transposed);
+    }
     result.bounds.push_back(result.bounds.back() + count);
   }
   nodes.features.rows = result.bounds.back();
@@ -367,6 +287,27 @@ PartitionNodes read_partition(const fs::path& folder, const PartitionIndex& inde
   };
   if (!std::all_of(nodes.target.begin(), nodes.target.end(), is_label)) {
     throw base::Error(folder.string(), "a label is none of the classes");
+  }
+  return result;
+}
+
+PartitionOperator read_partition_operator(const fs::path& folder, const PartitionIndex& index,
+                                          std::int64_t begin, std::int64_t end) {
+  PartitionOperator result;
+  const std::int64_t all = index.num_nodes();
+  for (std::int64_t p = begin; p < end; ++p) {
+    const std::string origin = piece_path(folder, p).string();
+    io::SafeTensors file = read_checked(origin, index.pieces[p].sha256);
+    file.tensors.erase("features");
+    io::SafeTensors exact = read_checked(operator_path(folder, p), index.pieces[p].operator_sha256);
+    const std::int64_t count = index.pieces[p].nodes;
+    take(file, "number", count, origin, result.number);
+    if (index.has_node_ids) take_names(file, count, origin, result.node_ids);
+    take_rows(file, exact, "rows", count, all, origin, result.rows);
+    if (!index.is_symmetric) {
+      take_rows(file, exact, "transposed", count, all, origin, result.transposed);
+    }
+    result.bounds.push_back(result.bounds.back() + count);
   }
   return result;
 }

@@ -14,11 +14,14 @@
 
 namespace mpssm::data {
 
+inline constexpr const char* kPartitionFormat = "mpssm-partition-2";
+
 /// What partition.json says. Nodes are numbered anew, part by part: in each they stand as in the
 /// data.
 struct PartitionIndex {
   struct Piece {
-    std::string sha256 = {};  ///< of its file
+    std::string sha256 = {};           ///< of its file
+    std::string operator_sha256 = {};  ///< of the one with its entries of A in double
     std::int64_t nodes = 0;
     std::int64_t entries = 0;  ///< of its rows of A
     std::int64_t halo = 0;     ///< nodes of others that these rows read
@@ -47,10 +50,11 @@ struct PartitionIndex {
 };
 
 /// Rows of A by their new numbers, entries in the order of the data.
+template <typename T>
 struct PartitionRows {
   std::vector<std::int64_t> row_ptr = {0};
   std::vector<std::int32_t> col = {};
-  std::vector<float> value = {};
+  std::vector<T> value = {};
 };
 
 /// Some parts that follow each other, as one.
@@ -58,8 +62,17 @@ struct PartitionNodes {
   NodeData nodes = {};                     ///< without a graph
   std::vector<std::int64_t> number = {};   ///< [nodes]: in the data
   std::vector<std::int64_t> bounds = {0};  ///< [parts + 1]: first node of each part, from 0
-  PartitionRows rows = {};                 ///< of A
-  PartitionRows transposed = {};           ///< of A'; none if A is symmetric
+  PartitionRows<float> rows = {};          ///< of A
+  PartitionRows<float> transposed = {};    ///< of A'; none if A is symmetric
+};
+
+/// The operator of such parts in double, and who their nodes are: for questions about the graph.
+struct PartitionOperator {
+  std::vector<std::int64_t> number = {};   ///< [nodes]: in the data
+  std::vector<std::string> node_ids = {};  ///< [nodes]; empty: they go by number
+  std::vector<std::int64_t> bounds = {0};  ///< as above
+  PartitionRows<double> rows = {};         ///< of A
+  PartitionRows<double> transposed = {};   ///< of A'; none if A is symmetric
 };
 
 /// Whether a path is such a folder.
@@ -73,11 +86,17 @@ void write_partition(const std::filesystem::path& folder, const Dataset& dataset
                      const graph::Gso& gso, const std::vector<std::int32_t>& part,
                      PartitionIndex index);
 
+/// partition.json.
+std::string to_json(const PartitionIndex& index);
+
 /// Throws base::Error if it is not what write_partition() writes.
 PartitionIndex read_partition_index(const std::filesystem::path& folder);
 
 /// Parts [begin, end), each checked against the index. Throws base::Error.
 PartitionNodes read_partition(const std::filesystem::path& folder, const PartitionIndex& index,
                               std::int64_t begin, std::int64_t end);
+PartitionOperator read_partition_operator(const std::filesystem::path& folder,
+                                          const PartitionIndex& index, std::int64_t begin,
+                                          std::int64_t end);
 
 }  // namespace mpssm::data

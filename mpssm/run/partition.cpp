@@ -8,6 +8,7 @@
 #include "mpssm/base/error.h"
 #include "mpssm/base/machine.h"
 #include "mpssm/data/data_card.h"
+#include "mpssm/graph/distances.h"
 #include "mpssm/io/file.h"
 #include "mpssm/io/json_text.h"
 #include "mpssm/nn/node_ranks.h"
@@ -21,7 +22,6 @@ namespace {
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-/// What the rules look at (train/defaults.h), of the whole graph.
 ordered_json facts_to_json(const train::DataFacts& facts) {
   ordered_json json = {{"train", facts.train}, {"nodes", facts.nodes},
                        {"edges", facts.edges}, {"features", facts.features},
@@ -44,6 +44,16 @@ train::DataFacts facts_from_json(const ordered_json& json, data::Task task) {
     facts.homophily = {.share = json["homophily"].at(0), .by_chance = json["homophily"].at(1)};
   }
   return facts;
+}
+
+/// What read() makes of the part of the index that is ours.
+template <typename Read>
+auto from_more(const data::PartitionIndex& index, const Read& read) {
+  try {
+    return read(ordered_json::parse(index.more));
+  } catch (const ordered_json::exception&) {
+    throw base::Error(index.dataset, "the index of its parts is damaged; cut the data again");
+  }
 }
 
 graph::PartitionMethod method_of(const PartitionRequest& request, const graph::Gso& gso) {
@@ -98,13 +108,7 @@ std::string by_hand(const data::PartitionIndex& index, std::int64_t parts, std::
 
 void check_partition(const train::Config& config, const data::PartitionIndex& index,
                      std::int64_t num_ranks) {
-  if (num_ranks > index.num_pieces()) {
-    throw base::Error(
-        {.where = "--ranks",
-         .expected = fmt::format("at most {}, a part of the graph for each", index.num_pieces()),
-         .got = std::to_string(num_ranks),
-         .hint = by_hand(index, num_ranks, graph::to_string(index.gso))});
-  }
+  check_num_ranks(index, num_ranks);
   if (config.model.gso != index.gso) {
     throw base::Error(
         {.where = "model.gso",
@@ -124,6 +128,30 @@ void check_partition(const train::Config& config, const data::PartitionIndex& in
 
 }  // namespace
 
+PartitionedGraph partitioned_graph(const data::PartitionIndex& index) {
+  return from_more(index, [](const ordered_json& more) -> PartitionedGraph {
+    const ordered_json& whole = more.at("graph");
+    return {.edges = whole.at("edges"),
+            .components = whole.at("components"),
+            .is_symmetric = whole.at("symmetric")};
+  });
+}
+
+train::DataFacts facts_of(const data::PartitionIndex& index) {
+  return from_more(index, [&](const ordered_json& more) {
+    return facts_from_json(more.at("facts"), index.task);
+  });
+}
+
+void check_num_ranks(const data::PartitionIndex& index, std::int64_t num_ranks) {
+  if (num_ranks <= index.num_pieces()) return;
+  throw base::Error(
+      {.where = "--ranks",
+       .expected = fmt::format("at most {}, a part of the graph for each", index.num_pieces()),
+       .got = std::to_string(num_ranks),
+       .hint = by_hand(index, num_ranks, graph::to_string(index.gso))});
+}
+
 std::string write_partition(const std::string& name, const data::LoadOptions& load,
                             const PartitionRequest& request) {
   const data::Dataset dataset = data::load(name, load);
@@ -142,6 +170,10 @@ std::string write_partition(const std::string& name, const data::LoadOptions& lo
   const ordered_json more = {{"about", report::text_of(card)},
                              {"card", ordered_json::parse(report::to_json(card))},
                              {"facts", facts_to_json(train::facts_of(dataset, 0))},
+                             {"graph",
+                              {{"edges", nodes->graph.num_edges()},
+                               {"components", graph::components(nodes->graph).count},
+                               {"symmetric", nodes->graph.is_symmetric()}}},
                              {"pins", to_json(pins)}};
   index.more = io::json_text(more);
   data::write_partition(request.out, dataset, gso, part, index);
@@ -165,21 +197,15 @@ Experiment set_up_partition(const train::Config& config, ranks::Communicator& ra
     experiment.config.model.gso = index.gso;
     experiment.config.given.insert("model.gso");
   }
-  task::Preprocessing learned;
-  try {
-    const ordered_json more = ordered_json::parse(index.more);
-    const std::string origin = data::partition_index_path(folder).string();
-    learned = pins_from_json(more.at("pins").get<std::string>(), origin).learned;
-    if (config.by_rules && pins == nullptr) {
-      experiment.choices =
-          train::choose_defaults(facts_from_json(more.at("facts"), index.task), experiment.config);
-    }
+  if (config.by_rules && pins == nullptr) {
+    experiment.choices = train::choose_defaults(facts_of(index), experiment.config);
+  }
+  const task::Preprocessing learned = from_more(index, [&](const ordered_json& more) {
     experiment.about = more.at("about").get<std::string>();
     experiment.card = io::json_text(more.at("card"), 1);
-  } catch (const ordered_json::exception&) {
-    throw base::Error(data::partition_index_path(folder).string(),
-                      "is damaged; cut the data again");
-  }
+    const std::string origin = data::partition_index_path(folder).string();
+    return pins_from_json(more.at("pins").get<std::string>(), origin).learned;
+  });
   train::check(experiment.config);
   check_partition(experiment.config, index, ranks.size());
   const ranks::Shares shares{index.num_pieces(), ranks.size()};
@@ -199,7 +225,7 @@ Experiment set_up_partition(const train::Config& config, ranks::Communicator& ra
 
   nn::NodeRows::Given given{.ranks = ranks, .all_bounds = {}, .number = mine.number, .rows = {}};
   for (std::int64_t p = 0; p <= index.num_pieces(); ++p) given.all_bounds.push_back(index.first(p));
-  const auto take = [](data::PartitionRows& rows) {
+  const auto take = [](data::PartitionRows<float>& rows) {
     return nn::OwnRows{std::move(rows.row_ptr), std::move(rows.col), std::move(rows.value)};
   };
   given.rows = take(mine.rows);

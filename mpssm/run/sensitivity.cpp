@@ -8,10 +8,12 @@
 
 #include "mpssm/analysis/model_question.h"
 #include "mpssm/base/error.h"
+#include "mpssm/data/partition.h"
 #include "mpssm/report/graph_answer.h"
 #include "mpssm/report/model_answer.h"
 #include "mpssm/report/text.h"
 #include "mpssm/run/open_run.h"
+#include "mpssm/run/partition_profile.h"
 
 namespace mpssm::run {
 namespace {
@@ -45,7 +47,6 @@ data::BareGraph read_graph(const SensitivityRequest& request) {
 
 SensitivityResult ask_graph(const SensitivityRequest& request, const engine::Executor& executor,
                             const analysis::Stages& stages, const Say& say) {
-  refuse_if(!std::isfinite(request.wishes.w), "--w: expected a finite number");
   const data::BareGraph graph = read_graph(request);
   for (const std::string& note : graph.notes) say("note: " + note);
   const std::int64_t nodes = graph.graph.num_nodes();
@@ -79,6 +80,19 @@ SensitivityResult ask_graph(const SensitivityRequest& request, const engine::Exe
   SensitivityResult result = rendered(request, graph, answer, picture);
   if (request.html) result.page = report::to_html(graph, question.gso, answer);
   return result;
+}
+
+SensitivityResult ask_parts(const SensitivityRequest& request, ranks::Communicator& ranks,
+                            const engine::Executor& executor, const analysis::Stages& stages) {
+  const PartitionAnswer found = answer({.folder = request.what,
+                                        .source = request.source,
+                                        .target = request.target,
+                                        .taus = request.taus,
+                                        .w = request.wishes.w,
+                                        .gso = request.gso_is_given ? request.gso : ""},
+                                       ranks, executor, stages);
+  return ranks.is_first() ? rendered(request, found.graph, found.answer, PictureKind::kCurve)
+                          : SensitivityResult();
 }
 
 OpenRun open_for(const SensitivityRequest& request, const std::string& path, const Say& say) {
@@ -157,15 +171,22 @@ SensitivityResult ask_run(const SensitivityRequest& request, const analysis::Sta
 
 }  // namespace
 
-bool is_about_run(const SensitivityRequest& request) {
+Subject subject_of(const SensitivityRequest& request) {
   const std::filesystem::path path = request.what;
-  return !path.empty() && (path.filename() == "model.safetensors" || is_run(path));
+  if (path.empty()) return Subject::kGraph;
+  if (path.filename() == "model.safetensors" || is_run(path)) return Subject::kRun;
+  return data::is_partition(path) ? Subject::kParts : Subject::kGraph;
 }
 
-SensitivityResult ask(const SensitivityRequest& request, const engine::Executor& executor,
-                      const analysis::Stages& stages, const Say& say) {
-  return is_about_run(request) ? ask_run(request, stages, say)
-                               : ask_graph(request, executor, stages, say);
+SensitivityResult ask(const SensitivityRequest& request, ranks::Communicator& ranks,
+                      const engine::Executor& executor, const analysis::Stages& stages,
+                      const Say& say) {
+  refuse_if(!std::isfinite(request.wishes.w), "--w: expected a finite number");
+  const Subject subject = subject_of(request);
+  if (subject == Subject::kParts) return ask_parts(request, ranks, executor, stages);
+  refuse_if(ranks.size() > 1, "--ranks: expected a graph in parts; cut it: mpssm data partition");
+  return subject == Subject::kRun ? ask_run(request, stages, say)
+                                  : ask_graph(request, executor, stages, say);
 }
 
 }  // namespace mpssm::run

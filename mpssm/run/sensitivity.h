@@ -11,6 +11,7 @@
 
 #include "mpssm/analysis/graph_question.h"
 #include "mpssm/engine/executor.h"
+#include "mpssm/ranks/communicator.h"
 #include "mpssm/report/picture_kind.h"
 
 namespace mpssm::run {
@@ -26,6 +27,7 @@ struct SensitivityRequest {
   // Of a graph.
   analysis::GraphWishes wishes = {};
   std::string gso = "sym_normalized";
+  bool gso_is_given = false;  ///< a graph in parts has its own
   bool directed = false, all = false;
   // Of a run.
   std::string compare = {};  ///< second run
@@ -40,13 +42,14 @@ struct SensitivityResult {
   std::string page = {};     ///< HTML; likewise
 };
 
-/// Of a run, rather than of a graph.
-bool is_about_run(const SensitivityRequest& request);
+enum class Subject { kRun, kGraph, kParts };
+Subject subject_of(const SensitivityRequest& request);
 
-/// Notes on the way go to `say`. Throws base::Error if the question does not fit what it is asked
-/// about, beginning with the option.
-SensitivityResult ask(const SensitivityRequest& request, const engine::Executor& executor,
-                      const analysis::Stages& stages,
+/// Notes on the way go to `say`. Ranks share the work on a graph in parts; the first has the
+/// answer. Throws base::Error if the question does not fit what it is asked about, beginning with
+/// the option.
+SensitivityResult ask(const SensitivityRequest& request, ranks::Communicator& ranks,
+                      const engine::Executor& executor, const analysis::Stages& stages,
                       const std::function<void(const std::string&)>& say);
 
 }  // namespace mpssm::run

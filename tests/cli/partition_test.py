@@ -107,6 +107,58 @@ class Parts(unittest.TestCase):
         self.assert_ended(run(["train", "broken", "--resume", "--quiet", "--ranks", "3"], self.folder))
         self.assert_same("unbroken", "broken")
 
+    def ask(self, graph, *args):
+        result = run(["sensitivity", graph, "--json", *args], self.folder)
+        self.assert_ended(result)
+        return json.loads(result.out)
+
+    def assert_same_profile(self, found, whole):
+        """To the bit, but for sums over nodes, which go part by part."""
+        for one, other in zip(found["profile"], whole["profile"], strict=True):
+            total = other.pop("total", 0.0)
+            self.assertAlmostEqual(one.pop("total", 0.0), total, delta=1e-12 * total)
+            self.assertEqual(one, other)
+        for known in ("graph", "nodes", "edges", "components", "source", "target", "w", "gso"):
+            self.assertEqual(found[known], whole[known], known)
+        self.assertEqual(found.get("hops"), whole.get("hops"))
+
+    def test_sensitivity_is_that_of_the_whole_graph(self):
+        (self.folder / "own").mkdir()
+        nodes = "".join(f"n{i},{i % 7},{'ab'[i % 2]},{('train', 'val', 'test')[i % 3]}\n" for i in range(60))
+        (self.folder / "own" / "nodes.csv").write_text("id,size,label,split\n" + nodes)
+        edges = "".join(f"n{i},n{(i + 1) % 55}\nn{i},n{(7 * i + 3) % 55}\n" for i in range(55))
+        (self.folder / "own" / "edges.csv").write_text("src,dst\n" + edges)
+        cases = ((BOARD, ["--parts", 4], ["--w", "0.9"], ("17", "871")),
+                 ("own", ["--gso", "random_walk", "--parts", 5], ["--gso", "random_walk"], ("n3", "n50")),
+                 ("own", ["--gso", "sym_normalized", "--parts", 5], [], ("n3", "n57")))
+        for number, (data, how, extra, (source, target)) in enumerate(cases):
+            parts = f"parts-{number}"
+            self.assert_ended(run(["data", "partition", data, "--out", parts, *how], self.folder))
+            for ends in (["--source", source, "--target", target], ["--source", source], ["--target", target]):
+                question = [*ends, "--tau", "0:40:8", *extra]
+                whole = self.ask(data, *question)
+                for ranks in (1, 2, 3, 4) if HAS_GLOO else (1,):
+                    with self.subTest(data=data, ends=ends, ranks=ranks):
+                        self.assert_same_profile(self.ask(parts, *question, "--ranks", ranks), json.loads(json.dumps(whole)))
+        result = run(["sensitivity", "parts-0", "--source", "17", "--plot", "curve.svg"], self.folder)
+        self.assert_ended(result)
+        self.assertIn("what node 17 sends", result.out)
+        self.assertTrue((self.folder / "curve.svg").exists())
+        for args, why in ((["--source", "900"], "board:30x30: expected a node from 0 to 899, got '900'"),
+                          ([], "--source or --target of a graph in parts"),
+                          (["--source", "1", "--gso", "laplacian"], "--gso: expected sym_normalized, which the graph was cut with"),
+                          (["--source", "1", "--worst", "3"], "--worst is for a whole graph, got parts-0"),
+                          (["--source", "1", "--ranks", "5"], "--ranks: expected at most 4, a part of the graph for each")):
+            if "--ranks" in args and not HAS_GLOO:
+                continue
+            result = run(["sensitivity", "parts-0", *args], self.folder)
+            self.assertEqual(result.code, 1)
+            self.assertIn(why, result.err)
+            self.assertEqual(result.err.count("mpssm: "), 1, result.err)
+        if HAS_GLOO:
+            result = run(["sensitivity", "own", "--source", "n3", "--ranks", "2"], self.folder)
+            self.assertEqual(result.err, "mpssm: --ranks: expected a graph in parts; cut it: mpssm data partition\n")
+
     def test_says_what_cannot_be_done(self):
         self.assert_ended(self.cut(parts=2))
         self.assertIn("is there already", self.cut(parts=2).err)
