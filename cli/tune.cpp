@@ -24,6 +24,7 @@ struct TuneOptions {
   std::string out;
   double minutes = 0.0;
   bool json = false;
+  ranks::SessionOptions session;
 };
 
 constexpr const char* kTuneFooter = R"(
@@ -33,12 +34,13 @@ Examples:
   mpssm tune minesweeper --grid hetero --random 27 --halving           of the paper's grid
   mpssm tune minesweeper --grid model.dropout=0,0.2,0.4 --grid model.hops=2,4,8 --splits 0-2
   mpssm tune pedalme --grid train.weight_decay=0,1e-3 --seeds 0-4 --out runs/tune
+  mpssm tune myfolder/ --ranks 4                     four processes share the trials
 
 The trial with the best mean on validation wins; only then is its test result shown. The folder holds
 trials.csv, tune.json (with the number of settings tried) and best.toml, for mpssm train --config. The
 same command with the same --out goes on where it was stopped.)";
 
-int search(const TuneOptions& options) {
+int search(const TuneOptions& options, ranks::Communicator& ranks) {
   using Clock = std::chrono::steady_clock;
   only_json_on_stdout(options.json);
   ops::set_process_threads(options.config.threads);
@@ -48,6 +50,7 @@ int search(const TuneOptions& options) {
   run::TuneOptions tune = options.tune;
   tune.folder = options.out.empty() ? "runs/tune-" + run::short_name(base.data.name) : options.out;
   tune.data_dir = options.config.data_dir;
+  tune.ranks = &ranks;
   if (!options.seeds.empty()) tune.seeds = io::parse_ranges("--seeds", options.seeds);
   if (!options.splits.empty()) tune.splits = io::parse_ranges("--splits", options.splits);
   const auto out_of_time = [&] {
@@ -108,8 +111,13 @@ void add_tune(CLI::App& app, Action& action) {
   verb->add_option("--out", options->out, "folder of the trials (default runs/tune-<dataset>)")
       ->type_name("DIR");
   add_json(*verb, options->json);
+  add_ranks(*verb, options->session);
   verb->footer(kTuneFooter);
-  verb->callback([options, &action] { action = [options] { return search(*options); }; });
+  verb->callback([options, &action] {
+    action = [options] {
+      return ranks::run_session(options->session, [&](auto& all) { return search(*options, all); });
+    };
+  });
 }
 
 }  // namespace mpssm::cli

@@ -48,6 +48,9 @@ auto device_for(const Place& place) {
                               : Gloo::createDefaultDevice();
 }
 
+/// A new name for each attempt: the store of an agent outlives the ranks that it starts again.
+std::string prefix_of(std::int64_t attempt) { return fmt::format("mpssm/{}", attempt); }
+
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(const Place& place, double timeout) : place_(place), timeout_(timeout) {
@@ -66,6 +69,7 @@ class GlooCommunicator final : public Communicator {
 
   std::int64_t rank() const override { return place_.rank; }
   std::int64_t size() const override { return place_.size; }
+  double timeout() const override { return timeout_; }
   bool is_restart() const override { return place_.attempt > 0; }
 
   void post(const std::string& key, const std::string& text) override {
@@ -110,10 +114,8 @@ class GlooCommunicator final : public Communicator {
     options.waitWorkers = false;
     options.timeout = milliseconds(timeout_);
     try {
-      // A new name for each attempt: the store of an agent outlives the ranks that it starts again.
       store_ = c10::make_intrusive<c10d::PrefixStore>(
-          fmt::format("mpssm/{}", place_.attempt),
-          c10::make_intrusive<c10d::TCPStore>(place_.address, options));
+          prefix_of(place_.attempt), c10::make_intrusive<c10d::TCPStore>(place_.address, options));
       post(fmt::format("here/{}", place_.rank), "");
     } catch (const std::exception& error) {
       throw RankLost(fmt::format("rank {} of {}: nobody answers at MASTER_ADDR {}, port {}{}",
@@ -204,6 +206,10 @@ class TcpMeetingPoint final : public MeetingPoint {
     store_ = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
   }
   std::int64_t port() const override { return store_->getPort(); }
+  void post(const std::string& key, const std::string& text) override {
+    c10::make_intrusive<c10d::PrefixStore>(prefix_of(0), store_)
+        ->set(key, std::vector<std::uint8_t>(text.begin(), text.end()));
+  }
 
  private:
   c10::intrusive_ptr<c10d::TCPStore> store_;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "mpssm/ranks/communicator.h"
 #include "mpssm/ranks/place.h"
@@ -23,6 +24,7 @@ class MeetingPoint {
  public:
   virtual ~MeetingPoint() = default;
   virtual std::int64_t port() const = 0;
+  virtual void post(const std::string& key, const std::string& text) = 0;  ///< for all ranks
 };
 std::unique_ptr<MeetingPoint> open_meeting_point();
 

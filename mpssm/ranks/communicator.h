@@ -25,6 +25,7 @@ class Communicator {
   virtual std::int64_t rank() const = 0;  ///< of this process, from 0
   virtual std::int64_t size() const = 0;  ///< how many there are
   bool is_first() const { return rank() == 0; }
+  virtual double timeout() const { return 0.0; }  ///< seconds that the others are waited for
   /// All ranks were started again after one was lost: go on where they were.
   virtual bool is_restart() const { return false; }
 

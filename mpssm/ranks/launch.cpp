@@ -116,7 +116,7 @@ int launch(std::int64_t count, double timeout) {
   // Who has lost another needs a moment to say so.
   const auto grace = std::chrono::duration<double>(timeout + 5.0);
   std::vector<int> codes(count, 0);
-  std::int64_t ended_by_signal = -1;
+  std::string ended_by_signal;
   std::optional<Clock::time_point> first_failure;
   bool is_killed = false;
   for (std::int64_t left = count; left > 0;) {
@@ -136,15 +136,16 @@ int launch(std::int64_t count, double timeout) {
       --left;
       codes[rank] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       if (codes[rank] != 0 && !first_failure) first_failure = Clock::now();
-      if (WIFSIGNALED(status) && ended_by_signal < 0) ended_by_signal = rank;
+      if (!WIFSIGNALED(status)) continue;
+      // For those that wait for its word: a rank without an exchange notices no lost link.
+      const int signal = WTERMSIG(status);
+      const std::string why = fmt::format("was ended by signal {} ({})", signal, strsignal(signal));
+      meeting_point->post(fmt::format("ended/{}", rank), why);
+      if (ended_by_signal.empty())
+        ended_by_signal = fmt::format("rank {} of {} {}", rank, count, why);
     }
   }
-  if (ended_by_signal >= 0) {
-    const int signal = codes[ended_by_signal] - 128;
-    throw base::Error(fmt::format("rank {} of {} was ended by signal {} ({})", ended_by_signal,
-                                  count, signal, strsignal(signal)),
-                      base::ErrorKind::kSystem);
-  }
+  if (!ended_by_signal.empty()) throw base::Error(ended_by_signal, base::ErrorKind::kSystem);
   for (const int code : codes) {
     if (code != 0) return code;
   }

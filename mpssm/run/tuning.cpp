@@ -6,11 +6,13 @@
 #include <fmt/core.h>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "mpssm/base/error.h"
 #include "mpssm/io/csv.h"
 #include "mpssm/io/file.h"
 #include "mpssm/io/json_text.h"
+#include "mpssm/ranks/shared_work.h"
 #include "mpssm/report/text.h"
 #include "mpssm/run/experiment.h"
 #include "mpssm/run/run_folder.h"
@@ -29,6 +31,7 @@ constexpr std::string_view kTableStart = "settings,val_mean,";
 constexpr std::string_view kBestStart = "# Best of ";
 constexpr std::int64_t kUsualPoints = 16;
 constexpr std::int64_t kThird = 3;
+constexpr std::string_view kFailed = "failed: ";  // no record begins like this
 
 std::string joined(const Settings& settings) {
   std::string text;
@@ -48,7 +51,12 @@ class Search {
  public:
   Search(const train::Config& base, const TuneOptions& options, const TrainRun& train_run,
          const OnTrial& on_trial)
-      : base_(base), options_(options), train_run_(train_run), on_trial_(on_trial) {
+      : base_(base),
+        options_(options),
+        train_run_(train_run),
+        on_trial_(on_trial),
+        alone_(ranks::alone()),
+        ranks_(options.ranks != nullptr ? *options.ranks : *alone_) {
     check_folder();
     const Explained explained = explain(base, options.data_dir);
     epochs_ = explained.config.train.epochs;
@@ -100,53 +108,82 @@ class Search {
 
   /// False: stopped.
   bool run_round(const std::vector<Settings>& points, std::int64_t epochs) {
-    for (const Settings& point : points) {
-      if (is_over()) return false;
-      Trial trial{.settings = point, .epochs = epochs};
-      if (!run_trial(trial)) return false;
-      if (std::find(seen_.begin(), seen_.end(), point) == seen_.end()) seen_.push_back(point);
-      outcome_.tried = std::ssize(seen_);
-      if (trial.error.empty()) {
-        const auto worse = [&](const Trial& other) { return is_better(outcome_, trial, other); };
-        outcome_.trials.insert(std::find_if(outcome_.trials.begin(), outcome_.trials.end(), worse),
-                               trial);
-        write_down();
+    ranks::SharedWork work(ranks_, fmt::format("trials-{}", epochs));
+    bool is_whole = true;
+    std::size_t next = 0;
+    // Told in the order of the points, whoever has trained them.
+    const auto take_down = [&](bool waits) {
+      for (; next < points.size(); ++next) {
+        const std::optional<std::string> text = work.hear(next, waits);
+        if (!text) return;
+        is_whole &= !text->empty();
+        if (!text->empty()) add({.settings = points[next], .epochs = epochs}, *text);
       }
-      if (on_trial_) on_trial_(outcome_, trial);
+    };
+    bool is_stopped = false;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (!work.is_own(i)) continue;
+      is_stopped = is_stopped || is_over();
+      const std::string text = is_stopped ? "" : outcome_of(points[i], epochs);
+      is_stopped |= text.empty();
+      work.tell(i, text);
+      take_down(/*waits=*/false);
     }
-    return true;
+    take_down(/*waits=*/true);
+    return is_whole;
   }
 
   bool is_over() const { return options_.is_over && options_.is_over(); }
 
-  /// Trains it on every seed and split; false: stopped.
-  bool run_trial(Trial& trial) {
+  /// Trains it on every seed and split: the records, a line each, or kFailed and why. Empty: it was
+  /// stopped.
+  std::string outcome_of(const Settings& settings, std::int64_t epochs) const {
     train::Config config = base_;
-    for (const std::string& setting : trial.settings) train::apply_setting(config, setting);
-    if (options_.halving)
-      train::apply_setting(config, fmt::format("train.epochs={}", trial.epochs));
+    for (const std::string& setting : settings) train::apply_setting(config, setting);
+    if (options_.halving) train::apply_setting(config, fmt::format("train.epochs={}", epochs));
     // The name is made of the settings, so that another grid in the same folder shares trials.
-    fs::path folder = options_.folder / train::folder_name(trial.settings);
-    if (trial.settings.empty()) folder = options_.folder / "defaults";
-    if (options_.halving) folder /= fmt::format("epochs-{}", trial.epochs);
+    fs::path folder = options_.folder / train::folder_name(settings);
+    if (settings.empty()) folder = options_.folder / "defaults";
+    if (options_.halving) folder /= fmt::format("epochs-{}", epochs);
+    std::string text;
     try {
       const auto records =
           train_all(config, options_.splits, options_.seeds, folder, *ranks::alone(), train_run_);
-      if (!records) return false;
-      trial.run = records->front().run;
-      outcome_.metric = records->front().metric;
-      for (const report::RunRecord& record : *records) {
-        trial.val.push_back(record.metrics.at("val").at(record.metric));
-        trial.test.push_back(record.metrics.at("test").at(record.metric));
-        trial.seconds += record.seconds;
-      }
+      if (!records) return "";
+      for (const report::RunRecord& record : *records) text += report::to_json(record) + "\n";
     } catch (const base::Error& error) {
       // One bad combination does not end the search; if none is good the end says so. A full disk
       // does.
       if (error.kind() == base::ErrorKind::kSystem) throw;
-      trial.error = error.what();
+      text = std::string(kFailed) + error.what();
     }
-    return true;
+    return text;
+  }
+
+  /// One more trial, of which outcome_of() said `text`.
+  void add(Trial trial, const std::string& text) {
+    if (std::find(seen_.begin(), seen_.end(), trial.settings) == seen_.end()) {
+      seen_.push_back(trial.settings);
+    }
+    outcome_.tried = std::ssize(seen_);
+    if (text.starts_with(kFailed)) {
+      trial.error = text.substr(kFailed.size());
+    } else {
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) {
+        const report::RunRecord record = report::run_record_from_json(line, "a trial");
+        if (trial.val.empty()) trial.run = record.run;
+        outcome_.metric = record.metric;
+        trial.val.push_back(record.metrics.at("val").at(record.metric));
+        trial.test.push_back(record.metrics.at("test").at(record.metric));
+        trial.seconds += record.seconds;
+      }
+      const auto worse = [&](const Trial& other) { return is_better(outcome_, trial, other); };
+      outcome_.trials.insert(std::find_if(outcome_.trials.begin(), outcome_.trials.end(), worse),
+                             trial);
+      if (ranks_.is_first()) write_down();
+    }
+    if (on_trial_) on_trial_(outcome_, trial);
   }
 
   std::vector<Settings> best_third(std::int64_t epochs) const {
@@ -184,6 +221,8 @@ class Search {
   TuneOptions options_;
   const TrainRun& train_run_;
   const OnTrial& on_trial_;
+  std::unique_ptr<ranks::Communicator> alone_;
+  ranks::Communicator& ranks_;
   std::int64_t epochs_ = 0;
   std::vector<Settings> points_;
   std::vector<Settings> seen_;

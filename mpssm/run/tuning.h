@@ -27,6 +27,7 @@ struct TuneOptions {
   std::vector<std::int64_t> splits = {};  ///< the same
   /// Asked before and while a trial is trained: true ends the search with what there is.
   std::function<bool()> is_over = {};
+  ranks::Communicator* ranks = nullptr;  ///< that share the trials; null: this process alone
 };
 
 /// One point of the search, trained for `epochs`.
@@ -54,8 +55,11 @@ struct TuneOutcome {
 using OnTrial = std::function<void(const TuneOutcome& so_far, const Trial& trial)>;
 
 /// Runs the search. After each trial trials.csv (all), tune.json (the outcome) and best.toml (all
-/// settings of the best) are in the folder. Throws base::Error if an axis or a setting is not
-/// possible, before anything is trained, and if no trial came to an end although time was left.
+/// settings of the best) are in the folder. Of several ranks each trains some of the trials by
+/// itself and tells the others through the store, so that all of them go on with the same ones;
+/// rank 0 writes the files, which are the same for any number of ranks but for the seconds. Throws
+/// base::Error if an axis or a setting is not possible, before anything is trained, and if no trial
+/// came to an end although time was left.
 TuneOutcome tune(const train::Config& base, const TuneOptions& options, const TrainRun& train_run,
                  const OnTrial& on_trial = {});
 

@@ -140,6 +140,36 @@ class Ranks(unittest.TestCase):
         one, two = (json.loads((self.folder / name / "summary.json").read_text()) for name in ("one", "two"))
         self.assertEqual([run["metrics"] for run in one["runs"]], [run["metrics"] for run in two["runs"]])
 
+    def tune(self, name, *args, epochs=2):
+        return ["tune", "properties:sssp:24", *SMALL[1:], "--grid", "model.hops=1,2,3", "--grid", "train.lr=0.01,0.001", "--set",
+                f"train.epochs={epochs}", "--out", name, *args]
+
+    def test_trials_of_a_search_are_shared_out(self):
+        """The same table, apart from the time that each took, and the same best settings."""
+        def table(name):
+            return [line.rsplit(",", 1)[0] for line in (self.folder / name / "trials.csv").read_text().splitlines()]
+
+        for search in ([], ["--halving"]):
+            names = [f"by-{ranks}{''.join(search)}" for ranks in (1, 2, 3, 4)]
+            for ranks, name in enumerate(names, 1):
+                result = run(self.tune(name, *search, "--ranks", ranks, "--json", epochs=18 if search else 2), self.folder)
+                self.assert_ended(result)
+                self.assertEqual(result.err.count("trial 6/6"), 1 + 2 * len(search), result.err)
+                self.assertEqual(json.loads(result.out)["settings_tried"], 6)
+                self.assertEqual(table(name), table(names[0]))
+                best = [(self.folder / one / "best.toml").read_text() for one in (name, names[0])]
+                self.assertEqual(best[0], best[1])
+
+    def test_a_search_ends_with_a_rank_that_is_killed(self):
+        process = start(self.tune("killed", "--ranks", 3, "--timeout", 3, epochs=LONG), self.folder)
+        pids = ranks_of(process, 3)
+        wait_for(self.folder / "killed")
+        os.kill(pids[1], signal.SIGKILL)
+        result = wait(process)
+        self.assertEqual(result.code, 1, result.err)
+        lines = [line for line in result.err.splitlines() if line.startswith("mpssm: ")]
+        self.assertEqual(lines, ["mpssm: rank 1 of 3 was ended by signal 9 (Killed)"], result.err)
+
     def interrupt(self, name, ranks, goes_on_from=None):
         """Ctrl-C after the first checkpoint; again if it came too late, as it may on a busy machine."""
         state = self.folder / name / "state.safetensors"
