@@ -67,10 +67,13 @@ BlockAnswer all_groups(std::vector<BlockAnswer> groups) {
 }
 
 /// |(A^tau)_ij| ||W^tau|| for each tau.
-std::vector<double> pair_values(const ModelQuestion& question, const graph::Gso& gso,
+std::vector<double> pair_values(const ModelQuestion& question, const graph::Operators& gso,
                                 std::span<const double> norms) {
   std::vector<double> value =
-      pair_profile(gso, question.source, question.target, question.taus, ops::Threads());
+      gso.is_low_rank(0)
+          ? pair_profile(gso.low_rank(0), question.source, question.target, question.taus)
+          : pair_profile(gso.only(), question.source, question.target, question.taus,
+                         ops::Threads());
   for (std::size_t t = 0; t < value.size(); ++t) value[t] = std::abs(value[t]) * norms[t];
   return value;
 }
@@ -92,7 +95,7 @@ std::vector<BlockAnswer> answer_blocks(const ModelQuestion& question) {
       continue;
     }
     for (std::size_t g = 0; g < groups.size(); ++g) {
-      groups[g].gso = to_string(question.gso.of_group(static_cast<std::int64_t>(g)).kind());
+      groups[g].gso = to_string(question.gso.kind(static_cast<std::int64_t>(g)));
       groups[g].channels = block->w_state->options().group_channels[g];
     }
     answers.push_back(all_groups(std::move(groups)));
@@ -143,7 +146,7 @@ ModelPairAnswer answer_model_pair(const ModelQuestion& question,
   if (!block.groups.empty()) {
     answer.value.assign(question.taus.size(), 0.0);
     for (std::size_t g = 0; g < block.groups.size(); ++g) {
-      const graph::Gso& gso = question.gso.of_group(static_cast<std::int64_t>(g));
+      const graph::Operators gso = question.gso.alone(static_cast<std::int64_t>(g));
       answer.of_group.push_back(pair_values(question, gso, block.groups[g].norms));
       for (std::size_t t = 0; t < answer.value.size(); ++t) {
         answer.value[t] = std::max(answer.value[t], answer.of_group.back()[t]);

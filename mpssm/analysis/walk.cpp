@@ -114,6 +114,45 @@ std::vector<double> pair_profile(const graph::Gso& gso, std::int64_t source, std
   return profile;
 }
 
+std::vector<double> pair_profile(const graph::LowRankOperator& a, std::int64_t source,
+                                 std::int64_t target, std::span<const std::int64_t> taus) {
+  check_node("source", source, a.num_nodes());
+  check_node("target", target, a.num_nodes());
+  const std::int64_t rank = a.rank();
+  const auto p = a.p_view<double>();
+  const auto q = a.q_view<double>();
+  const auto m = a.among_virtual().view<double>();
+  // What the virtual nodes hold of the source, after the first hop and then by M.
+  std::vector<double> held(static_cast<std::size_t>(m.num_rows), 0.0);
+  for (std::int64_t e = q.row_ptr[source]; e < q.row_ptr[source + 1]; ++e) {
+    held[q.col[e]] = q.value[e];
+  }
+  const std::int64_t first = q.col[q.row_ptr[source]];  // of the source's graph
+  std::vector<double> profile(taus.size(), 0.0);
+  std::int64_t longest = 0;
+  for (std::size_t i = 0; i < taus.size(); ++i) {
+    if (taus[i] == 0) profile[i] = source == target ? 1.0 : 0.0;
+    longest = std::max(longest, taus[i]);
+  }
+  for (std::int64_t tau = 1; tau <= longest; ++tau) {
+    double arrives = 0.0;
+    for (std::int64_t e = p.row_ptr[target]; e < p.row_ptr[target + 1]; ++e) {
+      arrives += p.value[e] * held[p.col[e]];
+    }
+    for (std::size_t i = 0; i < taus.size(); ++i) {
+      if (taus[i] == tau) profile[i] = arrives;
+    }
+    std::vector<double> next(held.size(), 0.0);
+    for (std::int64_t k = first; k < first + rank; ++k) {
+      for (std::int64_t e = m.row_ptr[k]; e < m.row_ptr[k + 1]; ++e) {
+        next[k] += m.value[e] * held[m.col[e]];
+      }
+    }
+    held.swap(next);
+  }
+  return profile;
+}
+
 std::vector<Reach> reach_profile(const graph::Gso& gso, std::int64_t node, View view,
                                  std::span<const std::int64_t> taus,
                                  const engine::Executor& executor, const Progress& progress) {

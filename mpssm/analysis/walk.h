@@ -11,6 +11,7 @@
 #include "mpssm/engine/executor.h"
 #include "mpssm/engine/halo_recurrence.h"
 #include "mpssm/graph/gso.h"
+#include "mpssm/graph/low_rank.h"
 
 namespace mpssm::analysis {
 
@@ -56,6 +57,10 @@ void visit_taus(Walk& walk, std::span<const std::int64_t> taus, const Progress& 
 std::vector<double> pair_profile(const graph::Gso& gso, std::int64_t source, std::int64_t target,
                                  std::span<const std::int64_t> taus,
                                  const engine::Executor& executor, const Progress& progress = {});
+
+/// The same of low rank, P_i M^(tau-1) Q_j: walks among the virtual nodes alone.
+std::vector<double> pair_profile(const graph::LowRankOperator& a, std::int64_t source,
+                                 std::int64_t target, std::span<const std::int64_t> taus);
 
 /// What one node sends or hears at one tau, over all nodes (itself included).
 struct Reach {

@@ -25,8 +25,9 @@ std::vector<ChannelGroup> groups_of(const RecurrenceCall& call) {
   std::int64_t w_begin = 0;
   for (std::int64_t g = 0; g < call.shape.gso.num_groups(); ++g) {
     ChannelGroup group{.call = call, .begin = begins[g], .w_begin = w_begin};
-    group.call.shape.gso = call.shape.gso.of_group(g);
+    group.call.shape.gso = call.shape.gso.alone(g);
     group.call.shape.channels = begins[g + 1] - begins[g];
+    group.call.wanted.gso_values = call.wanted.gso_values && g == call.shape.gso.factor_group();
     w_begin += call.shape.diagonal ? group.width() : group.width() * group.width();
     groups.push_back(std::move(group));
   }
@@ -48,7 +49,14 @@ std::int64_t saved_by_groups(const RecurrenceCall& call) {
 }
 
 RecurrenceReads read_by_groups(const RecurrenceCall& call) {
-  return backward_reads(groups_of(call).front().call);
+  RecurrenceReads all;
+  for (const ChannelGroup& group : groups_of(call)) {
+    const RecurrenceReads reads = backward_reads(group.call);
+    all.input = all.input || reads.input;
+    all.initial = all.initial || reads.initial;
+    all.output = all.output || reads.output;
+  }
+  return all;
 }
 
 /// [B, N, C] has so many rows, [B, T, N, C] so many.
@@ -205,7 +213,8 @@ void backward_by_groups(const RecurrenceCall& call, const RecurrenceKept<T>& kep
     const RecurrenceGradients<T> grads{
         .input = out.input == nullptr ? nullptr : buffers.grad_input,
         .w_state = out.w_state == nullptr ? nullptr : out.w_state + group.w_begin,
-        .initial = out.initial == nullptr ? nullptr : buffers.grad_initial};
+        .initial = out.initial == nullptr ? nullptr : buffers.grad_initial,
+        .gso_values = group.call.wanted.gso_values ? out.gso_values : nullptr};
     backward<T>(group.call, part, columns.take(grad, output_rows(shape), buffers.grad), grads,
                 buffers.workspace(), executor);
     columns.put(buffers.grad_input, input_rows(shape), out.input);

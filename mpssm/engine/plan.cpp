@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <fmt/core.h>
+#include <span>
 #include <vector>
 
 #include "mpssm/engine/plan_costs.h"
@@ -33,10 +34,10 @@ constexpr const char* kSequence =
 constexpr const char* kGivenEntries =
     "gso_values are given, which only plans stepwise and diagonal take";
 
-std::int64_t largest_part(const graph::Gso& gso) {
+std::int64_t largest_part(std::span<const std::int64_t> graph_ptr) {
   std::int64_t largest = 0;
-  for (std::int64_t g = 0; g < gso.num_graphs(); ++g) {
-    largest = std::max(largest, gso.graph_ptr()[g + 1] - gso.graph_ptr()[g]);
+  for (std::size_t g = 0; g + 1 < graph_ptr.size(); ++g) {
+    largest = std::max(largest, graph_ptr[g + 1] - graph_ptr[g]);
   }
   return largest;
 }
@@ -73,7 +74,7 @@ std::string why_not_one(Plan plan, const graph::Gso& gso, const PlanQuery& query
       if (query.gso_values) return kGivenEntries;
       if (query.has_basis) return {};
       if (!gso.is_symmetric()) return "the operator is not symmetric";
-      const std::int64_t part = largest_part(gso);
+      const std::int64_t part = largest_part(gso.graph_ptr());
       if (part > graph::kMaxEigenBlock) {
         return fmt::format("a graph has {} nodes and the eigenbasis takes at most {}", part,
                            graph::kMaxEigenBlock);
@@ -100,7 +101,7 @@ double cost_of_one(Plan plan, const graph::Gso& gso, const PlanQuery& query) {
   for (std::size_t i = 0; i < kNumWorkKinds; ++i) nanoseconds += work.of[i] * costs.of[i];
   if (plan == Plan::kSpectral && !query.has_basis) {
     nanoseconds += kDecomposition * static_cast<double>(graph::eigen_basis_nonzeros(gso)) *
-                   static_cast<double>(largest_part(gso)) /
+                   static_cast<double>(largest_part(gso.graph_ptr())) /
                    static_cast<double>(std::max<std::int64_t>(query.operator_calls, 1));
   }
   return nanoseconds;
@@ -152,30 +153,78 @@ void for_groups(const graph::Operators& gso, const PlanQuery& query, const Visit
   for (std::int64_t g = 0; g < gso.num_groups(); ++g) {
     PlanQuery of_group = query;
     of_group.channels = begins[g + 1] - begins[g];
-    visit(gso.of_group(g), of_group);
+    if (gso.is_low_rank(g)) {
+      visit(gso.low_rank(g), of_group);
+    } else {
+      visit(gso.of_group(g), of_group);
+    }
   }
 }
 
-/// All plans but diagonal run a group on a copy of its channels: so many numbers.
+// Of low rank, one way runs all plans (engine/low_rank.cpp).
+
+std::string why_not_one(Plan, const graph::LowRankOperator&, const PlanQuery&) { return {}; }
+
+/// The recurrence among the virtual nodes.
+PlanQuery among_virtual(const PlanQuery& query) {
+  PlanQuery among = query;
+  among.temporal = true;
+  among.num_steps = query.num_steps * query.hops_per_step;
+  among.hops_per_step = 1;
+  among.precision = Precision::kFloat32;
+  return among;
+}
+
+Plan plan_among(const PlanQuery& query) {
+  return query.diagonal ? Plan::kDiagonal : Plan::kStepwise;
+}
+
+/// Copies of X that come in and go out.
+std::int64_t steps_in_and_out(const PlanQuery& query) {
+  return (query.temporal ? query.num_steps : 1) +
+         (query.outputs == Outputs::kAll ? query.num_steps : 1);
+}
+
+double cost_of_one(Plan, const graph::LowRankOperator& a, const PlanQuery& query) {
+  const PlanCosts& costs = query.costs == nullptr ? builtin_plan_costs() : *query.costs;
+  // Each factor meets every number that comes in or goes out.
+  const double numbers =
+      (query.training ? 2.0 : 1.0) * static_cast<double>(steps_in_and_out(query) * query.batch *
+                                                         a.num_nodes() * query.channels * a.rank());
+  return costs[WorkKind::kRowNumberFar] * numbers +
+         cost_of_one(plan_among(query), a.among_virtual(), among_virtual(query));
+}
+
+std::int64_t memory_of_one(Plan, const graph::LowRankOperator& a, const PlanQuery& query) {
+  const std::int64_t state = query.batch * a.num_nodes() * query.channels * query.element_size;
+  return (query.training ? steps_in_and_out(query) : 1) * state +
+         memory_of_one(plan_among(query), a.among_virtual(), among_virtual(query));
+}
+
+/// What runs by groups copies so many numbers.
 std::int64_t copied_numbers(const graph::Operators& gso, const PlanQuery& query) {
-  const std::int64_t steps = (query.temporal ? query.num_steps : 1) +
-                             (query.outputs == Outputs::kAll ? query.num_steps : 1);
-  return steps * query.batch * gso.num_nodes() * query.channels;
+  return steps_in_and_out(query) * query.batch * gso.num_nodes() * query.channels;
 }
 
 bool all_symmetric(const graph::Operators& gso) {
   bool all = true;
-  for (std::int64_t g = 0; g < gso.num_groups(); ++g) all = all && gso.of_group(g).is_symmetric();
+  for (std::int64_t g = 0; g < gso.num_groups(); ++g) {
+    all = all && (gso.is_low_rank(g) || gso.of_group(g).is_symmetric());
+  }
   return all;
 }
 
 }  // namespace
 
+bool runs_by_groups(Plan plan, const graph::Operators& gso) {
+  return gso.num_groups() > 1 && (plan != Plan::kDiagonal || gso.has_low_rank());
+}
+
 std::string why_not(Plan plan, const graph::Operators& gso, const PlanQuery& query) {
   if (gso.is_single()) return why_not_one(plan, gso.only(), query);
   if (query.gso_values) return "gso_values are given, which groups of channels do not take";
   std::string reason;
-  for_groups(gso, query, [&](const graph::Gso& one, const PlanQuery& of_group) {
+  for_groups(gso, query, [&](const auto& one, const PlanQuery& of_group) {
     if (reason.empty()) reason = why_not_one(plan, one, of_group);
   });
   return reason;
@@ -183,10 +232,10 @@ std::string why_not(Plan plan, const graph::Operators& gso, const PlanQuery& que
 
 double plan_cost(Plan plan, const graph::Operators& gso, const PlanQuery& query) {
   double nanoseconds = 0.0;
-  for_groups(gso, query, [&](const graph::Gso& one, const PlanQuery& of_group) {
+  for_groups(gso, query, [&](const auto& one, const PlanQuery& of_group) {
     nanoseconds += cost_of_one(plan, one, of_group);
   });
-  if (!gso.is_single() && plan != Plan::kDiagonal) {
+  if (runs_by_groups(plan, gso)) {
     const PlanCosts& costs = query.costs == nullptr ? builtin_plan_costs() : *query.costs;
     nanoseconds += (query.training ? 2.0 : 1.0) * costs[WorkKind::kNumberFar] *
                    static_cast<double>(copied_numbers(gso, query));
@@ -196,10 +245,10 @@ double plan_cost(Plan plan, const graph::Operators& gso, const PlanQuery& query)
 
 std::int64_t plan_memory(Plan plan, const graph::Operators& gso, const PlanQuery& query) {
   std::int64_t bytes = 0;
-  for_groups(gso, query, [&](const graph::Gso& one, const PlanQuery& of_group) {
+  for_groups(gso, query, [&](const auto& one, const PlanQuery& of_group) {
     bytes += memory_of_one(plan, one, of_group);
   });
-  if (!gso.is_single() && plan != Plan::kDiagonal) {
+  if (runs_by_groups(plan, gso)) {
     bytes += (query.training ? 2 : 1) * query.element_size * copied_numbers(gso, query);
   }
   return bytes;
@@ -228,7 +277,7 @@ Plan choose_plan(const graph::Operators& gso, const PlanQuery& query) {
   // Of a sequence every step is there anyway; of constant input the loop would keep T states.
   if (query.temporal || query.num_steps <= kFewSteps) consider(Plan::kStepwise);
   if (query.gso_values || query.sequence) return best;
-  if (query.has_basis || (all_symmetric(gso) && largest_part(gso.of_group(0)) <= kMaxAutoBlock)) {
+  if (query.has_basis || (all_symmetric(gso) && largest_part(gso.graph_ptr()) <= kMaxAutoBlock)) {
     consider(Plan::kSpectral);
   }
   return best;

@@ -62,7 +62,8 @@ struct PlanQuery {
   const PlanCosts* costs = nullptr;  ///< prices of work; null: builtin_plan_costs()
 };
 
-// Of operators per group of channels, each group is a problem of its own; one plan runs all.
+// Of operators per group of channels, each group is a problem of its own; one plan runs all but
+// those of low rank, which have a way of their own.
 
 /// The plan with the least estimated cost among those that fit. Never kAuto or kReference.
 Plan choose_plan(const graph::Operators& gso, const PlanQuery& query);
@@ -78,6 +79,10 @@ double plan_cost(Plan plan, const graph::Operators& gso, const PlanQuery& query)
 /// Bytes a call holds at its peak beyond its arguments, output included; with `training` what it
 /// keeps for the backward pass as well.
 std::int64_t plan_memory(Plan plan, const graph::Operators& gso, const PlanQuery& query);
+
+/// True if each group of channels is run by itself on a copy of them: all plans but diagonal do so,
+/// and that one where a group has low rank.
+bool runs_by_groups(Plan plan, const graph::Operators& gso);
 
 /// One line per plan: cost and memory, or why it does not fit, and the choice marked.
 std::string explain_plan(const graph::Operators& gso, const PlanQuery& query);

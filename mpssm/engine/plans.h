@@ -38,6 +38,9 @@ PlanFunctions<T> spectral_plan();
 /// Plans that take one operator, for calls with one for each group of channels.
 template <typename T>
 PlanFunctions<T> plan_by_groups();
+/// For calls with an operator of low rank, whatever their plan.
+template <typename T>
+PlanFunctions<T> low_rank_plan();
 
 /// For plans that need nothing of forward() in backward() but what they save, or that save nothing.
 inline RecurrenceReads nothing_read(const RecurrenceCall&) { return {}; }

@@ -19,7 +19,8 @@ PlanFunctions<T> functions_of(const RecurrenceCall& call) {
   if (call.wanted.gso_values && call.shape.gso.is_sequence()) {
     throw std::invalid_argument("recurrence: a sequence of graphs has no gradient of its entries");
   }
-  if (call.shape.gso.num_groups() > 1 && call.plan != Plan::kDiagonal) return plan_by_groups<T>();
+  if (runs_by_groups(call.plan, call.shape.gso)) return plan_by_groups<T>();
+  if (call.shape.gso.has_low_rank()) return low_rank_plan<T>();
   switch (call.plan) {
     case Plan::kStepwise:
       return stepwise_plan<T>();

@@ -85,7 +85,8 @@ struct RecurrenceKept {
   const T* saved = nullptr;
 };
 
-/// Each written whole if present. gso_values: [nonzeros], in the order of gso.col().
+/// Each written whole if present. gso_values: [nonzeros], in the order of gso.col(); of an operator
+/// of low rank, or of groups with one, its factors P and Q, [2, N, rank].
 template <typename T>
 struct RecurrenceGradients {
   T* input = nullptr;

@@ -189,9 +189,11 @@ Csr make_matrix(const Graph& graph, const GsoOptions& options) {
     case GsoKind::kIdentity:
       return identity(graph.num_nodes());
     case GsoKind::kCustom:
+      fail("make_gso", "a custom operator has no recipe; use Gso::from_csr");
+    case GsoKind::kVirtualNode:
       break;
   }
-  fail("make_gso", "a custom operator has no recipe; use Gso::from_csr");
+  fail("make_gso", "an operator of low rank has no sparse form; see graph/low_rank.h");
 }
 
 }  // namespace

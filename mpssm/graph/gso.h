@@ -27,6 +27,7 @@ enum class GsoKind {
   kLaplacian,             ///< D - M
   kIdentity,              ///< I: the model is then an ordinary MIMO state-space model
   kCustom,                ///< values handed in by the caller
+  kVirtualNode,           ///< the mean over the graph, of rank 1 (graph/low_rank.h)
 };
 /// The kinds that have a recipe, by their names in configs and messages.
 inline constexpr base::EnumRow<GsoKind> kGsoKinds[] = {
@@ -40,8 +41,15 @@ inline constexpr base::EnumRow<GsoKind> kGsoKinds[] = {
     {GsoKind::kIdentity, "identity"},
 };
 constexpr base::EnumTable<GsoKind> table_of(GsoKind) { return kGsoKinds; }
+/// The kinds of low rank, which stand beside one of those as a group of channels.
+inline constexpr base::EnumRow<GsoKind> kLowRankKinds[] = {
+    {GsoKind::kVirtualNode, "virtual_node"},
+};
+constexpr base::EnumTable<GsoKind> low_rank_kinds() { return kLowRankKinds; }
+constexpr bool is_low_rank(GsoKind kind) { return kind > GsoKind::kCustom; }
 constexpr std::string_view to_string(GsoKind kind) {
-  return kind == GsoKind::kCustom ? "custom" : table_of(kind).name(kind);
+  if (kind == GsoKind::kCustom) return "custom";
+  return is_low_rank(kind) ? low_rank_kinds().name(kind) : table_of(kind).name(kind);
 }
 /// Throws std::invalid_argument listing the names.
 inline GsoKind gso_kind_from_name(std::string_view name) {

@@ -18,10 +18,11 @@ GsoShare share_from_text(std::string_view text) {
   GsoShare result;
   const std::size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
-  const auto kind = table_of(GsoKind{}).find(name);
+  auto kind = table_of(GsoKind{}).find(name);
+  if (!kind) kind = low_rank_kinds().find(name);
   if (!kind) {
     throw std::invalid_argument(
-        fmt::format("expected one of {}, got '{}'", table_of(GsoKind{}).names(), name));
+        fmt::format("expected one of {}, got '{}'", gso_group_names(), name));
   }
   result.kind = *kind;
   if (colon == std::string_view::npos) return result;
@@ -45,6 +46,10 @@ std::vector<std::int64_t> GsoGroups::shares() const {
   return result;
 }
 
+std::string gso_group_names() {
+  return table_of(GsoKind{}).names() + ", " + low_rank_kinds().names();
+}
+
 std::string to_string(const GsoGroups& groups) {
   std::string text;
   for (const GsoShare& group : groups.groups) {
@@ -64,15 +69,26 @@ GsoGroups gso_groups_from_text(std::string_view text) {
     while (word.starts_with(' ')) word.remove_prefix(1);
     while (word.ends_with(' ')) word.remove_suffix(1);
     result.groups.push_back(share_from_text(word));
-    if (comma == text.size()) return result;
+    if (comma == text.size()) break;
     text.remove_prefix(comma + 1);
   }
+  if (std::ranges::all_of(result.groups, [](const auto& g) { return is_low_rank(g.kind); })) {
+    throw std::invalid_argument(
+        fmt::format("expected an operator of the graph beside '{}', as a,{}", to_string(result),
+                    to_string(result)));
+  }
+  return result;
 }
 
 Operators make_operators(const Graph& graph, const GsoGroups& groups) {
   std::vector<OperatorGroup> made;
   for (const GsoShare& group : groups.groups) {
-    made.push_back({make_gso(graph, {.kind = group.kind}), group.share});
+    made.push_back({.gso = {}, .share = group.share});
+    if (is_low_rank(group.kind)) {
+      made.back().low_rank = virtual_node(graph.graph_ptr());
+    } else {
+      made.back().gso = make_gso(graph, {.kind = group.kind});
+    }
   }
   return Operators(std::move(made));
 }
@@ -84,6 +100,7 @@ Gso united(const Operators& operators) {
   for (std::int64_t i = 0; i < operators.num_nodes(); ++i) {
     std::set<std::int32_t> row;
     for (std::int64_t g = 0; g < operators.num_groups(); ++g) {
+      if (operators.is_low_rank(g)) continue;
       const auto a = operators.of_group(g).view<double>();
       for (std::int64_t e = a.row_ptr[i]; e < a.row_ptr[i + 1]; ++e) {
         if (a.value[e] != 0.0) row.insert(a.col[e]);

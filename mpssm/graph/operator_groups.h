@@ -34,13 +34,16 @@ struct GsoGroups {
 
 /// Kinds with commas between them, shares other than 1 behind a colon.
 std::string to_string(const GsoGroups& groups);
+/// Names of the kinds that groups may have, "a, b, c".
+std::string gso_group_names();
 /// Throws std::invalid_argument that says what is wrong with the text.
 GsoGroups gso_groups_from_text(std::string_view text);
 
-/// make_gso() for each group.
+/// The operator of each group: make_gso(), or of low rank.
 Operators make_operators(const Graph& graph, const GsoGroups& groups);
 
-/// An entry 1 wherever one of the groups has one that is not zero: who hears whom at all.
+/// An entry 1 wherever one of the groups has one that is not zero: who hears whom along edges.
+/// Groups of low rank, by which every node hears its whole graph, are left out.
 Gso united(const Operators& operators);
 
 }  // namespace mpssm::graph

@@ -14,22 +14,24 @@ Operators::Operators(std::vector<OperatorGroup> groups) {
   if (groups.empty()) {
     throw std::invalid_argument("Operators: expected at least one group, got none");
   }
-  first_ = groups.front().gso;
+  const auto first = groups.front().graph_ptr();
   for (const OperatorGroup& group : groups) {
-    if (!std::ranges::equal(group.gso.graph_ptr(), first_.graph_ptr())) {
+    if (const auto own = group.graph_ptr(); !std::ranges::equal(own, first)) {
       throw std::invalid_argument(fmt::format(
           "Operators: expected groups on the same nodes and graphs, got {} nodes in {} "
           "graphs beside {} in {}",
-          group.gso.num_nodes(), group.gso.num_graphs(), first_.num_nodes(), first_.num_graphs()));
+          own.back(), own.size() - 1, first.back(), first.size() - 1));
     }
     if (group.share < 1) {
       throw std::invalid_argument(
           fmt::format("Operators: expected shares of at least 1, got {}", group.share));
     }
   }
-  if (groups.size() > 1) {
-    groups_ = std::make_shared<const std::vector<OperatorGroup>>(std::move(groups));
+  if (groups.size() == 1 && groups.front().low_rank.is_none()) {
+    first_ = groups.front().gso;
+    return;
   }
+  groups_ = std::make_shared<const std::vector<OperatorGroup>>(std::move(groups));
 }
 
 Operators Operators::sequence(std::vector<Gso> operators, std::vector<std::int32_t> index,
@@ -96,13 +98,57 @@ const Gso& Operators::only() const {
   }
   if (!is_single()) {
     throw std::invalid_argument(
-        fmt::format("expected one operator for all channels, got {} groups", num_groups()));
+        num_groups() > 1
+            ? fmt::format("expected one operator for all channels, got {} groups", num_groups())
+            : "expected a sparse operator, got one of low rank");
   }
   return first_;
 }
 
 const Gso& Operators::of_group(std::int64_t group) const {
-  return groups_ == nullptr ? only() : groups_->at(static_cast<std::size_t>(group)).gso;
+  if (groups_ == nullptr) return only();
+  if (is_low_rank(group)) {
+    throw std::invalid_argument(fmt::format(
+        "expected a sparse operator of group {}, got {}, which has low rank", group,
+        graph::to_string(kind(group))));
+  }
+  return groups_->at(static_cast<std::size_t>(group)).gso;
+}
+
+const LowRankOperator& Operators::low_rank(std::int64_t group) const {
+  static const LowRankOperator none;
+  return groups_ == nullptr ? none : groups_->at(static_cast<std::size_t>(group)).low_rank;
+}
+
+bool Operators::has_low_rank() const {
+  if (groups_ == nullptr) return false;
+  return std::ranges::any_of(
+      *groups_, [](const OperatorGroup& group) { return !group.low_rank.is_none(); });
+}
+
+std::int64_t Operators::factor_group() const {
+  for (std::int64_t g = 0; g < num_groups(); ++g) {
+    if (is_low_rank(g) && low_rank(g).kind() != GsoKind::kVirtualNode) return g;
+  }
+  return -1;
+}
+
+GsoKind Operators::kind(std::int64_t group) const {
+  return is_low_rank(group) ? low_rank(group).kind() : of_group(group).kind();
+}
+
+Operators Operators::with_factors(std::span<const double> factors) const {
+  const std::int64_t group = factor_group();
+  if (group < 0) throw std::invalid_argument("Operators::with_factors: no group has low rank");
+  std::vector<OperatorGroup> groups = *groups_;
+  LowRankOperator& own = groups[static_cast<std::size_t>(group)].low_rank;
+  own = own.with_factors(factors);
+  return Operators(std::move(groups));
+}
+
+Operators Operators::alone(std::int64_t group) const {
+  if (!is_low_rank(group)) return of_group(group);
+  return Operators({{.gso = {}, .low_rank = low_rank(group)}});
 }
 
 std::int64_t Operators::share(std::int64_t group) const {
@@ -112,7 +158,9 @@ std::int64_t Operators::share(std::int64_t group) const {
 std::int64_t Operators::num_nonzeros() const {
   if (is_sequence()) return first_.num_nonzeros();
   std::int64_t sum = 0;
-  for (std::int64_t g = 0; g < num_groups(); ++g) sum += of_group(g).num_nonzeros();
+  for (std::int64_t g = 0; g < num_groups(); ++g) {
+    sum += is_low_rank(g) ? low_rank(g).num_factors() : of_group(g).num_nonzeros();
+  }
   return sum;
 }
 
@@ -149,7 +197,12 @@ Operators select_graphs(const Operators& batch, std::span<const std::int64_t> gr
   if (batch.is_single()) return select_graphs(batch.only(), graphs);
   std::vector<OperatorGroup> groups;
   for (std::int64_t g = 0; g < batch.num_groups(); ++g) {
-    groups.push_back({select_graphs(batch.of_group(g), graphs), batch.share(g)});
+    groups.push_back({.gso = {}, .share = batch.share(g)});
+    if (batch.is_low_rank(g)) {
+      groups.back().low_rank = select_graphs(batch.low_rank(g), graphs);
+    } else {
+      groups.back().gso = select_graphs(batch.of_group(g), graphs);
+    }
   }
   return Operators(std::move(groups));
 }

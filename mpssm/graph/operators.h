@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "mpssm/graph/gso.h"
+#include "mpssm/graph/low_rank.h"
 
 namespace mpssm::graph {
 
@@ -17,6 +19,11 @@ namespace mpssm::graph {
 struct OperatorGroup {
   Gso gso;
   std::int64_t share = 1;
+  LowRankOperator low_rank = {};  ///< in place of `gso`, unless it is none
+
+  std::span<const std::int64_t> graph_ptr() const {
+    return low_rank.is_none() ? gso.graph_ptr() : low_rank.graph_ptr();
+  }
 };
 
 /// Where the channels of each group begin, and at the end all of them: [groups + 1]. Pairs of
@@ -58,14 +65,29 @@ class Operators {
   /// Steps [begin, end) of a sequence; what has no steps is itself.
   Operators steps(std::int64_t begin, std::int64_t end) const;
 
-  /// Not of a sequence.
+  /// Not of a sequence. of_group() throws std::invalid_argument if the group has low rank.
   const Gso& of_group(std::int64_t group) const;
+  /// None unless the group has low rank.
+  const LowRankOperator& low_rank(std::int64_t group) const;
+  bool is_low_rank(std::int64_t group) const { return !low_rank(group).is_none(); }
+  bool has_low_rank() const;
+  /// The group of low rank whose factors a call may give in place of its own: the first one that
+  /// is no virtual node. -1: none.
+  std::int64_t factor_group() const;
+  GsoKind kind(std::int64_t group) const;
   std::int64_t share(std::int64_t group) const;
+  /// With other factors of factor_group(), [2, N, rank].
+  Operators with_factors(std::span<const double> factors) const;
+  /// The operator of a group, for all channels.
+  Operators alone(std::int64_t group) const;
 
-  std::int64_t num_nodes() const { return first_.num_nodes(); }
-  std::int64_t num_nonzeros() const;  ///< of all groups together; of a sequence, largest()
-  std::int64_t num_graphs() const { return first_.num_graphs(); }
-  std::span<const std::int64_t> graph_ptr() const { return first_.graph_ptr(); }
+  std::int64_t num_nodes() const { return graph_ptr().back(); }
+  /// Of all groups together, of low rank those of the factors; of a sequence, largest().
+  std::int64_t num_nonzeros() const;
+  std::int64_t num_graphs() const { return std::ssize(graph_ptr()) - 1; }
+  std::span<const std::int64_t> graph_ptr() const {
+    return groups_ == nullptr ? first_.graph_ptr() : groups_->front().graph_ptr();
+  }
 
   /// deal_channels() by the shares of the groups.
   std::vector<std::int64_t> channel_begins(std::int64_t channels) const;
@@ -76,7 +98,7 @@ class Operators {
     std::vector<std::int32_t> index;  // [copies, steps]
     std::int64_t steps = 0;
   };
-  Gso first_;
+  Gso first_;  // unused if there are groups
   std::shared_ptr<const std::vector<OperatorGroup>> groups_;  // null: first_ alone
   std::shared_ptr<const Sequence> sequence_;                  // null: A is the same at every step
 };

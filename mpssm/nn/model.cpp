@@ -83,6 +83,7 @@ RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Operators& gs
   if (gso.num_nodes() >= graph::kLeastOrderedNodes) {
     const graph::Operators largest = gso.largest();
     for (std::int64_t g = 0; g < largest.num_groups(); ++g) {
+      if (largest.is_low_rank(g)) continue;
       memory.once += graph::ordered_bytes(largest.of_group(g), query.element_size);
     }
   }

@@ -41,7 +41,7 @@ void ReadoutHead::start_at_zero() {
 
 torch::Tensor ReadoutHead::forward(torch::Tensor h, const graph::Operators& gso,
                                    engine::RowPlace place) const {
-  if (options_.pools) h = ops::pool(gso.of_group(0), h, options_.pooling);
+  if (options_.pools) h = ops::pool(gso, h, options_.pooling);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     if (i > 0) h = activate(options_.activation, h);
     if (layers_[i]->is_training()) h = ops::dropout(h, options_.dropout);

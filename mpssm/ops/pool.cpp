@@ -12,13 +12,13 @@ namespace mpssm::ops {
 namespace {
 
 struct SavedGraphs : torch::CustomClassHolder {
-  explicit SavedGraphs(graph::Gso gso_in) : gso(std::move(gso_in)) {}
-  graph::Gso gso;
+  explicit SavedGraphs(graph::Operators gso_in) : gso(std::move(gso_in)) {}
+  graph::Operators gso;
 };
 
 struct PoolFunction : torch::autograd::Function<PoolFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
-                            const graph::Gso& gso, Pooling pooling) {
+                            const graph::Operators& gso, Pooling pooling) {
     at::Tensor y =
         at::empty({gso.num_graphs(), engine::pooled_copies(pooling) * x.size(1)}, x.options());
     with_real_type(x, [&](auto zero) {
@@ -53,7 +53,7 @@ struct PoolFunction : torch::autograd::Function<PoolFunction> {
 };
 
 /// Plain torch, for types and devices that the engine does not know: one graph after the other.
-at::Tensor reference_pool(const graph::Gso& gso, const at::Tensor& x, Pooling pooling) {
+at::Tensor reference_pool(const graph::Operators& gso, const at::Tensor& x, Pooling pooling) {
   if (pooling == Pooling::kSumMaxMean) {
     return at::cat({reference_pool(gso, x, Pooling::kSum), reference_pool(gso, x, Pooling::kMax),
                     reference_pool(gso, x, Pooling::kMean)},
@@ -75,7 +75,7 @@ at::Tensor reference_pool(const graph::Gso& gso, const at::Tensor& x, Pooling po
 
 }  // namespace
 
-at::Tensor pool(const graph::Gso& gso, const at::Tensor& x, Pooling pooling) {
+at::Tensor pool(const graph::Operators& gso, const at::Tensor& x, Pooling pooling) {
   ensure_runtime();
   TORCH_CHECK_VALUE(x.defined() && x.dim() == 2 && x.size(0) == gso.num_nodes(),
                     "pool: expected x of shape [N=", gso.num_nodes(), ", C], got ", describe(x));

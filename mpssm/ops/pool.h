@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "mpssm/engine/pool.h"
-#include "mpssm/graph/gso.h"
+#include "mpssm/graph/operators.h"
 
 namespace mpssm::ops {
 
@@ -14,6 +14,6 @@ using engine::Pooling;
 /// x [N, C] -> [G, C], or [G, 3 C] for kSumMaxMean; G = gso.num_graphs(). Differentiable in x,
 /// once. A graph without nodes gives zeros. float and double on the CPU; anything else goes to
 /// torch.
-at::Tensor pool(const graph::Gso& gso, const at::Tensor& x, Pooling pooling);
+at::Tensor pool(const graph::Operators& gso, const at::Tensor& x, Pooling pooling);
 
 }  // namespace mpssm::ops

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/ops/reference.h"
 
+#include <algorithm>
+#include <span>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -35,19 +37,37 @@ at::Tensor hop_at(const graph::Operators& gso, const at::Tensor& x, std::int64_t
   return at::stack(copies).view(x.sizes());
 }
 
+/// P (Q' x), with the factors of each graph in columns of their own.
+at::Tensor hop_by_factors(const graph::LowRankOperator& a, const at::Tensor& x) {
+  const auto dense = [&](std::span<const double> factor) {
+    const std::int64_t rank = a.rank();
+    at::Tensor all = at::zeros({a.num_nodes(), a.num_graphs() * rank}, at::kDouble);
+    for (std::int64_t g = 0; g < a.num_graphs(); ++g) {
+      for (std::int64_t i = a.graph_ptr()[g]; i < a.graph_ptr()[g + 1]; ++i) {
+        std::copy_n(factor.begin() + i * rank, rank, all[i].data_ptr<double>() + g * rank);
+      }
+    }
+    return all.to(x.options());
+  };
+  return at::matmul(dense(a.p()), at::matmul(dense(a.q()).t(), x));
+}
+
 /// A x W, each group of channels by itself.
 at::Tensor hop_of_groups(const graph::Operators& gso, const at::Tensor& x, const at::Tensor& w,
                          const at::Tensor& values, std::int64_t t) {
-  if (gso.num_groups() == 1) return reference_times_w(hop_at(gso, x, t, values), w);
+  if (gso.num_groups() == 1 && !gso.has_low_rank()) {
+    return reference_times_w(hop_at(gso, x, t, values), w);
+  }
   const std::vector<std::int64_t> begins = gso.channel_begins(x.size(-1));
   std::vector<at::Tensor> parts;
   std::int64_t w_begin = 0;
   for (std::int64_t g = 0; g < gso.num_groups(); ++g) {
     const std::int64_t width = begins[g + 1] - begins[g];
     const std::int64_t numbers = w.is_complex() ? width / 2 : width * width;
-    const at::Tensor of_group = w.narrow(0, w_begin, numbers);
-    const at::Tensor moved =
-        reference_spmm(gso.of_group(g), x.narrow(-1, begins[g], width).contiguous());
+    const at::Tensor of_group = w.flatten().narrow(0, w_begin, numbers);
+    const at::Tensor own = x.narrow(-1, begins[g], width).contiguous();
+    const at::Tensor moved = gso.is_low_rank(g) ? hop_by_factors(gso.low_rank(g), own)
+                                                : reference_spmm(gso.of_group(g), own);
     parts.push_back(
         reference_times_w(moved, w.is_complex() ? of_group : of_group.view({width, width})));
     w_begin += numbers;

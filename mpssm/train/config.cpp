@@ -59,7 +59,7 @@ bool take_name(std::string_view name, std::optional<T>& member) {
   return member || name == "auto";
 }
 
-std::string names_of(const graph::GsoGroups&) { return table_of(graph::GsoKind{}).names(); }
+std::string names_of(const graph::GsoGroups&) { return graph::gso_group_names(); }
 std::string name_of(const graph::GsoGroups& value) { return to_string(value); }
 
 template <typename T>

@@ -2,6 +2,7 @@
 // Profiles of one node against dense powers of the operator.
 #include "mpssm/analysis/walk.h"
 
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -39,6 +40,29 @@ TEST(Walk, ColumnsAndRowsAreThoseOfThePowers) {
         from.step();
         to.step();
       }
+    }
+  }
+}
+
+TEST(Walk, PairProfileOfLowRankIsThatOfThePowers) {
+  torch::manual_seed(1);
+  const std::vector<std::int64_t> graph_ptr = {0, 4, 9};
+  const torch::Tensor p = 0.6 * torch::randn({9, 3}, torch::kDouble);
+  const torch::Tensor q = 0.6 * torch::randn({9, 3}, torch::kDouble);
+  const auto numbers = [](const torch::Tensor& t) {
+    return std::span<const double>(t.data_ptr<double>(), static_cast<std::size_t>(t.numel()));
+  };
+  const graph::LowRankOperator a(graph::GsoKind::kCustom, 3, numbers(p), numbers(q), graph_ptr);
+  torch::Tensor dense = torch::zeros({9, 9}, torch::kDouble);
+  for (std::size_t g = 0; g < 2; ++g) {
+    const torch::indexing::Slice part(graph_ptr[g], graph_ptr[g + 1]);
+    dense.index_put_({part, part}, p.index({part}).matmul(q.index({part}).t()));
+  }
+  const std::int64_t taus[] = {3, 0, 1, 8, 3};
+  for (const std::int64_t target : {1, 2, 7}) {
+    const std::vector<double> profile = pair_profile(a, 1, target, taus);
+    for (std::size_t t = 0; t < profile.size(); ++t) {
+      EXPECT_NEAR(profile[t], torch::matrix_power(dense, taus[t])[target][1].item<double>(), 1e-12);
     }
   }
 }

@@ -79,6 +79,26 @@ void times_w(const Case& c, const double* x, double* y) {
   }
 }
 
+/// P Q', written out.
+graph::Gso written_out(const graph::LowRankOperator& a) {
+  std::vector<std::int64_t> row_ptr = {0};
+  std::vector<std::int32_t> col;
+  Numbers values;
+  for (std::int64_t g = 0; g < a.num_graphs(); ++g) {
+    for (std::int64_t i = a.graph_ptr()[g]; i < a.graph_ptr()[g + 1]; ++i) {
+      for (std::int64_t j = a.graph_ptr()[g]; j < a.graph_ptr()[g + 1]; ++j) {
+        col.push_back(static_cast<std::int32_t>(j));
+        values.push_back(0.0);
+        for (std::int64_t k = 0; k < a.rank(); ++k) {
+          values.back() += a.p()[i * a.rank() + k] * a.q()[j * a.rank() + k];
+        }
+      }
+      row_ptr.push_back(static_cast<std::int64_t>(col.size()));
+    }
+  }
+  return graph::Gso::from_csr(row_ptr, col, values);
+}
+
 /// x <- A x W, each group of channels with its own A and W.
 void hop(const Case& c, Numbers& x, std::int64_t copy, std::int64_t step) {
   const RecurrenceShape& shape = c.call.shape;
@@ -89,8 +109,9 @@ void hop(const Case& c, Numbers& x, std::int64_t copy, std::int64_t step) {
   }
   const std::vector<std::int64_t> begins = shape.gso.channel_begins(channels);
   for (std::int64_t g = 0; g < shape.gso.num_groups(); ++g) {
-    const graph::Gso& gso =
-        shape.gso.is_sequence() ? shape.gso.at(copy, step) : shape.gso.of_group(g);
+    const graph::Gso gso = shape.gso.is_sequence()      ? shape.gso.at(copy, step)
+                           : shape.gso.is_low_rank(g) ? written_out(shape.gso.low_rank(g))
+                                                      : shape.gso.of_group(g);
     const auto a = gso.view<double>();
     for (std::int64_t i = 0; i < shape.num_nodes(); ++i) {
       for (std::int64_t j = begins[g]; j < begins[g + 1]; ++j) {
@@ -193,8 +214,10 @@ Result<T> run(const Case& c, const Numbers& grad, const Executor& executor) {
   result.input = room(call.wanted.input, input.size());
   result.w_state = room(call.wanted.w_state, w.size());
   result.initial = room(call.wanted.initial, initial.size());
-  result.gso_values =
-      room(call.wanted.gso_values, static_cast<std::size_t>(call.shape.gso.num_nonzeros()));
+  const std::int64_t learned = call.shape.gso.factor_group();
+  result.gso_values = room(call.wanted.gso_values, static_cast<std::size_t>(
+                               learned < 0 ? call.shape.gso.num_nonzeros()
+                                           : call.shape.gso.low_rank(learned).num_factors()));
   const auto pointer = [](std::vector<T>& numbers) {
     return numbers.empty() ? nullptr : numbers.data();
   };
@@ -282,6 +305,22 @@ graph::Operators in_groups(const graph::Gso& gso, bool symmetric) {
        {graph::make_gso(other, {.kind = graph::GsoKind::kIdentity})}});
 }
 
+graph::LowRankOperator random_factors(std::vector<std::int64_t> graph_ptr, std::int64_t rank) {
+  const std::int64_t count = graph_ptr.back() * rank;
+  const double scale = 0.7 / std::sqrt(static_cast<double>(graph_ptr[1]));
+  return {graph::GsoKind::kCustom, rank, random_numbers(count, 11, scale),
+          random_numbers(count, 12, scale), std::move(graph_ptr)};
+}
+
+/// Two graphs; a virtual node of each and others of rank 3 stand beside a sparse operator.
+graph::Operators beside_low_rank(std::int64_t nodes = 4) {
+  const graph::Gso gso = graph::make_gso(graph::make_batch(std::vector{
+      graph::make_random_connected(nodes, nodes + 2, 5), graph::make_ring(nodes + 1)}));
+  return graph::Operators({{.gso = {}, .low_rank = graph::virtual_node(gso.graph_ptr())},
+                           {gso, 2},
+                           {.gso = {}, .low_rank = random_factors({0, nodes, 2 * nodes + 1}, 3)}});
+}
+
 void expect_near(const Numbers& expected, const Numbers& got, double tolerance,
                  const std::string& what) {
   ASSERT_EQ(got.size(), expected.size()) << what;
@@ -321,9 +360,11 @@ class EveryPlan : public ::testing::TestWithParam<Plan> {
       all.insert(all.end(), more.begin(), more.end());
     };
     add(all_cases(GetParam(), groups(), channels_of_groups));
+    add(all_cases(GetParam(), beside_low_rank(), channels_of_groups));
     if (GetParam() == Plan::kDoubling) return all;
     add(all_cases(GetParam(), gso(), channels, 3));
     add(all_cases(GetParam(), groups(), channels_of_groups, 2));
+    add(all_cases(GetParam(), beside_low_rank(), channels_of_groups, 3));
     return all;
   }
 };
@@ -369,12 +410,22 @@ TEST_P(EveryPlan, HasTheSameBitsOnAnyNumberOfWorkers) {
   const bool spectral = GetParam() == Plan::kSpectral;  // decomposes each of them
   const graph::Operators three = in_groups(
       spectral ? graph::make_gso(graph::make_random_connected(500, 900, 5)) : large, spectral);
-  for (const auto& [operators, temporal] : std::vector<std::pair<graph::Operators, bool>>{
-           {large, false}, {large, sequences}, {three, false}, {three, sequences}}) {
+  // Enough for several pieces of a sum over all nodes.
+  const graph::Operators low_rank = beside_low_rank(spectral ? 300 : 5000);
+  for (const auto& [operators, temporal] :
+       std::vector<std::pair<graph::Operators, bool>>{{large, false},
+                                                      {large, sequences},
+                                                      {three, false},
+                                                      {three, sequences},
+                                                      {low_rank, false},
+                                                      {low_rank, sequences}}) {
     Case c = make_case(GetParam(), operators, 2, 5, 40, temporal,
                        temporal ? Outputs::kAll : Outputs::kLast, true);
     if (temporal && !operators.is_single()) c.call.shape.hops_per_step = 2;
-    c.call.wanted = {.input = true, .w_state = true, .initial = true};
+    c.call.wanted = {.input = true,
+                     .w_state = true,
+                     .initial = true,
+                     .gso_values = operators.factor_group() >= 0};
     const Numbers grad = random_numbers(c.output_size(), 4);
     const Result<float> one = run<float>(c, grad, SerialExecutor());
     for (const std::int64_t workers : {2, 3, 7}) {
@@ -396,8 +447,8 @@ std::vector<T> channels_of(const std::vector<T>& all, std::int64_t channels, std
 }
 
 TEST_P(EveryPlan, GivesEachGroupOfChannelsTheBitsItHasAlone) {
-  const graph::Operators three = groups();
-  for (const std::int64_t channels : {8, 70, 144}) {
+  for (const auto& [three, channels] : std::vector<std::pair<graph::Operators, std::int64_t>>{
+           {groups(), 8}, {groups(), 70}, {groups(), 144}, {beside_low_rank(), 70}}) {
     for (Case c : all_cases(GetParam(), three, channels)) {
       const std::vector<std::int64_t> begins = three.channel_begins(channels);
       c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};
@@ -411,7 +462,7 @@ TEST_P(EveryPlan, GivesEachGroupOfChannelsTheBitsItHasAlone) {
             return channels_of(all, channels, begins[g], begins[g + 1]);
           };
           Case alone = c;
-          alone.call.shape.gso = three.of_group(g);
+          alone.call.shape.gso = three.alone(g);
           alone.call.shape.channels = begins[g + 1] - begins[g];
           alone.input = part(c.input);
           alone.initial = part(c.initial);
@@ -431,10 +482,28 @@ TEST_P(EveryPlan, GivesEachGroupOfChannelsTheBitsItHasAlone) {
   }
 }
 
+// A sum over more nodes than a float could count by ones.
+TEST(EngineRecurrence, AVirtualNodeIsTheMeanOfItsGraph) {
+  constexpr std::int64_t kNodes = 40'000, kSteps = 6;
+  const graph::Operators mean(
+      {{.gso = {}, .low_rank = graph::virtual_node(std::vector<std::int64_t>{0, kNodes})}});
+  Case c = make_case(Plan::kDiagonal, mean, 1, kSteps, 2, false, Outputs::kLast, false);
+  c.w_state = {0.5, 0.0};
+  double sums[] = {0.0, 0.0};
+  for (std::size_t i = 0; i < c.input.size(); ++i) sums[i % 2] += c.input[i] += 1.0;
+  const std::vector<float> got = run<float>(c, {}, SerialExecutor()).output;
+  // X(T) = C + mean(C) (sigma + ... + sigma^(T-1))
+  const double weight = 1.0 - std::pow(0.5, kSteps - 1);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_NEAR(got[i], c.input[i] + weight * sums[i % 2] / kNodes, 2e-6);
+  }
+}
+
 TEST_P(EveryPlan, GoesOnFromAStateAsIfItHadNotStopped) {
   if (GetParam() == Plan::kDoubling) return;  // has no sequences
   for (const std::int64_t hops : {1, 3}) {
-    Case whole = make_case(GetParam(), groups(), 1, 7, 8, true, Outputs::kAll, true);
+    Case whole = make_case(GetParam(), hops == 1 ? beside_low_rank() : groups(), 1, 7, 8, true,
+                           Outputs::kAll, true);
     whole.call.shape.hops_per_step = hops;
     const Numbers expected = run<double>(whole, {}, SerialExecutor()).output;
     const std::int64_t block = whole.call.shape.block();
@@ -525,6 +594,46 @@ Numbers entry_differences(const Case& c, const Numbers& grad) {
     expected.push_back(sum / 2e-6);
   }
   return expected;
+}
+
+/// d <grad, definition> / d factors of low rank, by central differences.
+Numbers factor_differences(const Case& c, const Numbers& grad) {
+  const graph::Operators& operators = c.call.shape.gso;
+  const graph::LowRankOperator& a = operators.low_rank(operators.factor_group());
+  Numbers factors(a.p().begin(), a.p().end());
+  factors.insert(factors.end(), a.q().begin(), a.q().end());
+  Numbers expected;
+  for (std::size_t e = 0; e < factors.size(); ++e) {
+    double sum = 0.0;
+    for (const double sign : {1.0, -1.0}) {
+      Numbers moved = factors;
+      moved[e] += sign * 1e-6;
+      Case changed = c;
+      changed.call.shape.gso = operators.with_factors(moved);
+      const Numbers output = definition(changed);
+      for (std::size_t i = 0; i < output.size(); ++i) sum += sign * grad[i] * output[i];
+    }
+    expected.push_back(sum / 2e-6);
+  }
+  return expected;
+}
+
+TEST_P(EveryPlan, HasTheGradientOfFactorsOfLowRank) {
+  for (const std::int64_t hops : {1, 2}) {
+    if (hops > 1 && GetParam() == Plan::kDoubling) continue;
+    for (Case c : all_cases(GetParam(), beside_low_rank(), 8, hops)) {
+      if (c.call.shape.num_steps == 2) continue;  // as many as can fail
+      c.call.wanted = {.gso_values = true};
+      const Numbers grad = random_numbers(c.output_size(), 4);
+      const Numbers alone = run<double>(c, grad, SerialExecutor()).gso_values;
+      expect_near(factor_differences(c, grad), alone, 1e-6, describe(c));
+      c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};
+      Result<double> others = run<double>(c, grad, SerialExecutor());
+      c.call.wanted.gso_values = true;
+      others.gso_values = alone;
+      EXPECT_TRUE(run<double>(c, grad, SerialExecutor()) == others) << describe(c);
+    }
+  }
 }
 
 class PlanOfEntries : public ::testing::TestWithParam<Plan> {};

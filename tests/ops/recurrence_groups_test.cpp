@@ -70,8 +70,10 @@ RecurrenceResult run_case(const GroupedCase& c, Plan plan, const graph::Operator
                     : recurrence_static(operators, u, weights, 4, options);
 }
 
-TEST(RecurrenceGroups, EveryPlanIsTheReferenceAtEachInstructionSet) {
-  const graph::Operators operators = three_groups();
+class RecurrenceGroups : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RecurrenceGroups, EveryPlanIsTheReferenceAtEachInstructionSet) {
+  const graph::Operators operators = three_groups(GetParam());
   for (const std::string& target : kernels::simd_targets()) {
     SCOPED_TRACE(target);
     kernels::set_simd_target(target);
@@ -97,8 +99,8 @@ TEST(RecurrenceGroups, EveryPlanIsTheReferenceAtEachInstructionSet) {
   kernels::set_simd_target("");
 }
 
-TEST(RecurrenceGroups, GradientsAreTheNumericOnes) {
-  const graph::Operators operators = three_groups();
+TEST_P(RecurrenceGroups, GradientsAreTheNumericOnes) {
+  const graph::Operators operators = three_groups(GetParam());
   for (const GroupedCase& c : grouped_cases()) {
     SCOPED_TRACE(to_string(c.plan));
     torch::manual_seed(2);
@@ -118,7 +120,11 @@ TEST(RecurrenceGroups, GradientsAreTheNumericOnes) {
   }
 }
 
-TEST(RecurrenceGroups, AutoTakesAPlanThatFitsEveryGroup) {
+INSTANTIATE_TEST_SUITE_P(Kinds, RecurrenceGroups,
+                         ::testing::Values("sym_normalized,identity:2,laplacian",
+                                           "virtual_node,sym_normalized:2,virtual_node"));
+
+TEST(RecurrenceOfGroups, AutoTakesAPlanThatFitsEveryGroup) {
   torch::manual_seed(2);
   const graph::Operators operators = three_groups("random_walk,identity");
   const auto u = torch::randn({7, 8});
@@ -130,7 +136,7 @@ TEST(RecurrenceGroups, AutoTakesAPlanThatFitsEveryGroup) {
               ThrowsMessage<c10::Error>(HasSubstr("not symmetric")));
 }
 
-TEST(RecurrenceGroups, RefusesWhatCannotBe) {
+TEST(RecurrenceOfGroups, RefusesWhatCannotBe) {
   const graph::Operators operators = three_groups();
   const auto u = torch::randn({7, 8});
   const auto sequence = torch::randn({3, 7, 8});

@@ -153,17 +153,29 @@ TEST(Config, RefusesValuesOutOfRange) {
         << setting;
   };
   check(Config{});
-  for (const char* setting : {"model.dropout=1",     "model.channels=0",
-                              "model.channels=33",   "model.channels=99999999",
-                              "model.kind=cnn",      "model.gso=custom",
-                              "train.lr=0",          "train.lr=-1",
-                              "train.epochs=0",      "train.schedule=linear",
-                              "train.optimiser=sgd", "train.plateau_factor=1",
-                              "data.train_ratio=1",  "model.max_modulus=1.5",
-                              "model.max_modulus=1", "model.max_modulus=0.5",
-                              "model.min_modulus=0", "seed=-1",
-                              "model.plan=fast",     "model.hops_per_step=0",
-                              "model.gso=",          "model.gso=adjacency:0"}) {
+  for (const char* setting : {"model.dropout=1",
+                              "model.channels=0",
+                              "model.channels=33",
+                              "model.channels=99999999",
+                              "model.kind=cnn",
+                              "model.gso=custom",
+                              "train.lr=0",
+                              "train.lr=-1",
+                              "train.epochs=0",
+                              "train.schedule=linear",
+                              "train.optimiser=sgd",
+                              "train.plateau_factor=1",
+                              "data.train_ratio=1",
+                              "model.max_modulus=1.5",
+                              "model.max_modulus=1",
+                              "model.max_modulus=0.5",
+                              "model.min_modulus=0",
+                              "seed=-1",
+                              "model.plan=fast",
+                              "model.hops_per_step=0",
+                              "model.gso=",
+                              "model.gso=adjacency:0",
+                              "model.gso=virtual_node"}) {
     expect_refused(setting);
   }
 }
