@@ -11,8 +11,8 @@
 namespace mpssm::data {
 
 ChangingGraph changing_graph(const std::string& where, const graph::CompactEdgeList& edges,
-                             std::span<const double> times,
-                             std::span<const double> times_of_steps) {
+                             std::span<const double> times, std::span<const double> times_of_steps,
+                             std::optional<EdgeUse> use) {
   std::map<double, graph::CompactEdgeList> at_time;
   for (std::size_t e = 0; e < edges.src.size(); ++e) {
     graph::CompactEdgeList& graph = at_time[times[e]];
@@ -36,8 +36,7 @@ ChangingGraph changing_graph(const std::string& where, const graph::CompactEdgeL
     if (current == next) ++next;
     changing.of_step.push_back(static_cast<std::int32_t>(changing.graphs.size()));
     changing.graphs.push_back(
-        make_graph(where, symmetrise(with_mean_weights(std::move(current->second)), Merge::kMean),
-                   graph::Direction::kUndirected));
+        make_series_graph(where, with_mean_weights(std::move(current->second)), Merge::kMean, use));
   }
   return changing;
 }
@@ -60,19 +59,24 @@ graph::CompactEdgeList with_mean_weights(graph::CompactEdgeList edges) {
 }
 
 std::vector<TimedEdge> timed_edges(const ChangingGraph& changing) {
+  const bool directed = is_directed(changing);
   std::vector<TimedEdge> edges;
   for (std::size_t t = 0; t < changing.of_step.size(); ++t) {
     if (t > 0 && changing.of_step[t] == changing.of_step[t - 1]) continue;
     const graph::Graph& graph = changing.graphs[static_cast<std::size_t>(changing.of_step[t])];
     for (std::int64_t i = 0; i < graph.num_nodes(); ++i) {
       for (std::int64_t e = graph.row_ptr()[i]; e < graph.row_ptr()[i + 1]; ++e) {
-        if (graph.col()[e] > i) break;
+        if (!directed && graph.col()[e] > i) break;
         edges.push_back({graph.col()[e], static_cast<std::int32_t>(i), graph.weight()[e],
                          static_cast<std::int64_t>(t)});
       }
     }
   }
   return edges;
+}
+
+bool is_directed(const ChangingGraph& changing) {
+  return !std::ranges::all_of(changing.graphs, &graph::Graph::is_symmetric);
 }
 
 std::string note_of_changing_graph(const ChangingGraph& changing) {

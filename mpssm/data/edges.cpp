@@ -174,4 +174,13 @@ graph::CompactEdgeList symmetrise(graph::CompactEdgeList edges, Merge merge) {
   return result;
 }
 
+graph::Graph make_series_graph(const std::string& where, graph::CompactEdgeList edges, Merge merge,
+                               std::optional<EdgeUse> use) {
+  if (use.value_or(EdgeUse::kBoth) == EdgeUse::kBoth) {
+    return make_graph(where, symmetrise(std::move(edges), merge), graph::Direction::kUndirected);
+  }
+  if (use == EdgeUse::kBackward) edges.src.swap(edges.dst);
+  return make_graph(where, std::move(edges), graph::Direction::kDirected);
+}
+
 }  // namespace mpssm::data

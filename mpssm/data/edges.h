@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "mpssm/data/load.h"
 #include "mpssm/graph/graph.h"
 #include "mpssm/io/npz.h"
 
@@ -42,5 +44,10 @@ enum class Merge {
 /// One weight |w| for each undirected edge; edges without weights come back as they are. Repeated
 /// edges are added up first.
 graph::CompactEdgeList symmetrise(graph::CompactEdgeList edges, Merge merge);
+
+/// The graph of a series: undirected by symmetrise() unless one way is asked for, then with the
+/// weights as listed.
+graph::Graph make_series_graph(const std::string& where, graph::CompactEdgeList edges, Merge merge,
+                               std::optional<EdgeUse> use);
 
 }  // namespace mpssm::data

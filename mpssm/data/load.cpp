@@ -201,7 +201,6 @@ void refuse_unused(const std::string& name, const LoadOptions& options, Dataset&
     if (options.period) refuse("data.period", "is no series and repeats nothing");
   }
   if (options.directed) {
-    if (is_series) refuse("data.directed", "is a series, whose graph is made undirected");
     if (is_graphs && !is_folder(name)) {
       refuse("data.directed", "is many graphs, whose edges run as they are listed");
     }

@@ -13,7 +13,7 @@
 
 namespace mpssm::data {
 
-/// Which way messages run along the edges of own tables.
+/// Which way messages run along the edges of own tables, and of series.
 enum class EdgeUse { kBoth, kForward, kBackward };
 inline constexpr base::EnumRow<EdgeUse> kEdgeUses[] = {
     {EdgeUse::kBoth, "both"},
@@ -27,7 +27,8 @@ struct LoadOptions {
   std::optional<Task> task = {};  ///< own files: what to learn; by default guessed from labels
   /// Own tables: name of the label column; "" = "label". Own packed graphs: name of the array.
   std::string target = {};
-  /// Own tables: not said, edges count both ways, unless a pair has two weights.
+  /// Own tables: not said, edges count both ways, unless a pair has two weights. Series: not said,
+  /// both ways, with one weight made of the two.
   std::optional<EdgeUse> directed = {};
   std::string id = {};                   ///< own tables: name of the column of ids; "" = "id"
   std::string ignore = {};               ///< own tables: columns to leave out, "a,b"

@@ -127,6 +127,7 @@ void add_changing_graph(const ChangingGraph& changing, Arrays& arrays) {
   }
   arrays["edges"] = io::make_array<std::int64_t>(ends, Shape{std::ssize(weights), 2});
   if (is_weighted(changing)) arrays["weights"] = line(weights);
+  if (is_directed(changing)) arrays["directed"] = line(std::vector<std::uint8_t>{1});
   arrays["edge_step"] = line(steps);
 }
 

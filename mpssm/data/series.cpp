@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
+#include <optional>
 #include <utility>
 
 #include "mpssm/base/error.h"
@@ -77,19 +78,26 @@ graph::CompactEdgeList read_adjacency(const io::Npz& npz, std::int64_t num_nodes
   return edges;
 }
 
-graph::Graph read_graph(const io::Npz& npz, std::int64_t num_nodes) {
+/// As asked for, or as save_npz() has marked it.
+std::optional<EdgeUse> edge_use(const io::Npz& npz, const LoadOptions& options) {
+  const bool one_way = npz.has("directed") && npz.integers("directed", Shape{1})[0] != 0;
+  return options.directed || !one_way ? options.directed : EdgeUse::kForward;
+}
+
+graph::Graph read_graph(const io::Npz& npz, std::int64_t num_nodes, const LoadOptions& options) {
   if (!npz.has("adj") && !npz.has("edges") && !npz.has("edge_index")) {
     throw base::Error(shown(npz.path()) +
                       ": expected a graph in an array 'edges', 'edge_index' or 'adj', got none");
   }
-  graph::CompactEdgeList edges = npz.has("adj")
-                                     ? symmetrise(read_adjacency(npz, num_nodes), Merge::kMax)
-                                     : symmetrise(read_listed_edges(npz, num_nodes), Merge::kMean);
-  return make_graph(shown(npz.path()), std::move(edges), graph::Direction::kUndirected);
+  const bool is_matrix = npz.has("adj");
+  return make_series_graph(
+      shown(npz.path()),
+      is_matrix ? read_adjacency(npz, num_nodes) : read_listed_edges(npz, num_nodes),
+      is_matrix ? Merge::kMax : Merge::kMean, edge_use(npz, options));
 }
 
 /// 'edge_step': the step from which on an edge of 'edges' is there, with all others of that step.
-void read_changing_graph(const io::Npz& npz, SeriesData& series) {
+void read_changing_graph(const io::Npz& npz, const LoadOptions& options, SeriesData& series) {
   if (npz.has("adj")) {
     throw base::Error(shown(npz.path()) +
                       ": array 'edge_step': expected edges in an array 'edges' "
@@ -108,9 +116,9 @@ void read_changing_graph(const io::Npz& npz, SeriesData& series) {
   std::vector<double> steps(static_cast<std::size_t>(series.num_steps));
   for (std::size_t t = 0; t < steps.size(); ++t) steps[t] = static_cast<double>(t);
   const std::vector<double> times(first.begin(), first.end());
-  series.changing = changing_graph(shown(npz.path()), edges, times, steps);
-  series.graph = make_graph(shown(npz.path()), symmetrise(with_mean_weights(edges), Merge::kMean),
-                            graph::Direction::kUndirected);
+  const std::optional<EdgeUse> use = edge_use(npz, options);
+  series.changing = changing_graph(shown(npz.path()), edges, times, steps, use);
+  series.graph = make_series_graph(shown(npz.path()), with_mean_weights(edges), Merge::kMean, use);
 }
 
 void read_clock(const io::Npz& npz, SeriesData& series) {
@@ -226,9 +234,9 @@ Dataset read_series_npz(const io::Npz& npz, const io::Npz* graph, const SeriesPr
   read_values(npz, series);
   const io::Npz& of_graph = graph != nullptr ? *graph : npz;
   if (of_graph.has("edge_step")) {
-    read_changing_graph(of_graph, series);
+    read_changing_graph(of_graph, options, series);
   } else {
-    series.graph = read_graph(of_graph, series.num_nodes);
+    series.graph = read_graph(of_graph, series.num_nodes, options);
   }
   if (npz.has("time_in_day")) read_clock(npz, series);
   std::vector<std::string> notes;

@@ -145,7 +145,8 @@ void read_periods(const Document& file, SeriesData& series) {
   }
 }
 
-graph::Graph read_graph(const Document& file, const std::string& where, std::int64_t num_nodes) {
+graph::Graph read_graph(const Document& file, const std::string& where, std::int64_t num_nodes,
+                        const LoadOptions& options) {
   const Json& list = file.list("edges");
   graph::CompactEdgeList edges{.num_nodes = num_nodes};
   for (std::size_t e = 0; e < list.size(); ++e) {
@@ -164,8 +165,7 @@ graph::Graph read_graph(const Document& file, const std::string& where, std::int
       edges.weight.push_back(file.number(weights[e], fmt::format("'weights' {}", e)));
     }
   }
-  return make_graph(where, symmetrise(std::move(edges), Merge::kMean),
-                    graph::Direction::kUndirected);
+  return make_series_graph(where, std::move(edges), Merge::kMean, options.directed);
 }
 
 // {"name": number of the node, ...}
@@ -201,7 +201,7 @@ Dataset read_series_json(const std::filesystem::path& path, const SeriesProtocol
   } else {
     read_matrix(file, file.has("FX") ? "FX" : "X", series);
   }
-  series.graph = read_graph(file, shown(path), series.num_nodes);
+  series.graph = read_graph(file, shown(path), series.num_nodes, options);
   if (file.has("node_ids")) series.node_ids = read_node_ids(file, series.num_nodes);
   if (chosen.lags == 0) chosen.lags = has_periods ? kLagsOfPeriods : kLags;
   Dataset dataset = finish_series(path, std::move(series), chosen, options);

@@ -276,7 +276,8 @@ void weigh_distances(graph::CompactEdgeList& edges, std::vector<std::string>& no
 
 // `steps`: the times of the series.
 void read_series_graph(const std::filesystem::path& path, std::span<const double> steps,
-                       SeriesData& series, std::vector<std::string>& notes) {
+                       const LoadOptions& options, SeriesData& series,
+                       std::vector<std::string>& notes) {
   const std::vector<std::string>& node_ids = series.node_ids;
   const io::CsvTable table = io::read_csv(path);
   NodeIndex ids(node_ids.size());
@@ -335,12 +336,13 @@ void read_series_graph(const std::filesystem::path& path, std::span<const double
         shown(path), base::printable(table.header[*time]),
         weight ? ", each with the mean of its weights" : "",
         distance ? "" : "; with data.graph_over_time=true one for each step"));
-    if (!distance) series.changing = changing_graph(shown(path), edges, times, steps);
+    if (!distance) {
+      series.changing = changing_graph(shown(path), edges, times, steps, options.directed);
+    }
     edges = with_mean_weights(std::move(edges));
   }
   if (distance) weigh_distances(edges, notes, shown(path));
-  series.graph = make_graph(shown(path), symmetrise(std::move(edges), Merge::kMean),
-                            graph::Direction::kUndirected);
+  series.graph = make_series_graph(shown(path), std::move(edges), Merge::kMean, options.directed);
 }
 
 }  // namespace
@@ -350,7 +352,7 @@ Dataset read_series_tables(const std::filesystem::path& path, const std::filesys
   std::vector<std::string> notes;
   SeriesTable table(path, options);
   SeriesData series = table.read(notes);
-  read_series_graph(edges, table.steps(), series, notes);
+  read_series_graph(edges, table.steps(), options, series, notes);
   Dataset dataset = finish_series(path, std::move(series), {}, options);
   dataset.source += ", " + shown(edges);
   dataset.why = "a table of values over time";

@@ -182,7 +182,8 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("data.numeric", data.numeric, "own tables: columns to read as numbers");
   visit("data.text", data.text, "own tables: columns of free text, read as groups of characters");
   visit("data.directed", data.directed,
-        "own tables: the way of messages; auto: both, unless a pair has two weights");
+        "own tables and series: the way of messages; auto: both, of own tables unless a pair has "
+        "two weights");
   visit("data.standardise", data.standardise, "own tables and series: mean 0, deviation 1");
   visit("data.lags", data.lags, "series: steps seen (0: the dataset's)");
   visit("data.horizon", data.horizon, "series: steps predicted (0: the dataset's)");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Operators that are learned, and those that change from step to step: trained, resumed, opened again
+"""Operators that are learned, of low rank, directed, and those that change from step to step: trained, resumed, opened again
 and explained through the program; what cannot be combined is refused in one line."""
 
 import json
@@ -60,6 +60,52 @@ class LearnedEntries(BadInput):
         self.refuse_train("s", ["--set", "model.entries=attention"], "model.entries", "a series")
         self.train("free", "--set", "train.epochs=2")
         self.refuse(["advise", "run", "--edges", "3"], "learns the operator's entries")
+
+
+class LowRank(BadInput):
+    def test_a_virtual_node_beside_the_graph(self):
+        gso = ["--set", "model.gso=sym_normalized:3,virtual_node", *TINY]
+        for data, state in (("board:8x8", "dense"), ("board:8x8", "stable"), ("properties:diameter", "stable")):
+            with self.subTest(data=data, state=state):
+                out = f"{data.split(':')[0]}-{state}"
+                self.succeed("train", data, "--quiet", "--out", out, *gso, "--set", f"model.state={state}", timeout=300)
+                self.assertIn('gso = "sym_normalized:3,virtual_node"', (self.folder / out / "config.toml").read_text())
+                self.succeed("evaluate", out)
+                self.succeed("predict", out)
+        answer = json.loads(self.succeed("sensitivity", "board-stable", "--source", "3", "--target", "60", "--tau", "0,1,9",
+                                         "--json").out)
+        group = answer["groups"][1]
+        self.assertEqual(group["operator"], "virtual_node")
+        # A^tau = A, each entry 1/64: what is left of it is W's.
+        values = [row["value"] for row in group["profile"]]
+        self.assertEqual(values[0], 0.0)
+        self.assertGreater(values[1], values[2])
+
+    def test_what_cannot_be_combined_is_refused(self):
+        for settings, phrases in (
+                (("model.gso=virtual_node",), ("model.gso", "an operator of the graph beside 'virtual_node'")),
+                (("model.gso=sym_normalized,virtual_node", "model.kind=gcn"), ("model.gso", "one operator with model.kind"))):
+            self.refuse_train("board:4x4", [arg for setting in settings for arg in ("--set", setting)], *phrases)
+        self.refuse(["sensitivity", "--make", "grid:4x4", "--gso", "virtual_node"], "expected one of", "virtual_node")
+
+
+class DirectedSeries(BadInput):
+    def test_messages_run_one_way_and_against_it(self):
+        self.write("s/series.csv", series())
+        self.write("s/edges.csv", "src,dst\na,b\na,c\n")
+        losses = {}
+        for way in ("forward", "backward", "both"):
+            self.succeed("train", "s", "--quiet", "--out", way, *TINY, "--set", f"data.directed={way}",
+                         "--set", "model.gso=random_walk,random_walk_reversed")
+            losses[way] = json.loads((self.folder / way / "record.json").read_text())["metrics"]["test"]
+            self.succeed("evaluate", way)
+            self.succeed("predict", way)
+        self.assertEqual(len({json.dumps(loss) for loss in losses.values()}), 3)
+        self.succeed("data", "import", "s", "--directed", "--out", "one-way.npz")
+        self.succeed("train", "one-way.npz", "--quiet", "--out", "again", *TINY,
+                     "--set", "model.gso=random_walk,random_walk_reversed")
+        again = json.loads((self.folder / "again" / "record.json").read_text())["metrics"]["test"]
+        self.assertEqual(again, losses["forward"])
 
 
 class ChangingGraph(BadInput):

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Series as arrays and as JSON.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <vector>
 
 #include "tests/data/files.h"
 
@@ -58,12 +61,59 @@ TEST_F(Series, SaysWhatIsNotUsedAndRefusesWhatMeansNothing) {
   EXPECT_THAT(load_arrays(arrays, {.split_seed = 3}).notes,
               ElementsAre(AllOf(HasSubstr("not used"), HasSubstr("'edge_attr'")),
                           HasSubstr("data.split_seed")));
-  EXPECT_THAT(message_of(arrays, {.directed = EdgeUse::kForward}), HasSubstr("data.directed"));
   EXPECT_THAT(message_of(arrays, {.target = "x"}), HasSubstr("data.target"));
   const std::string json = "{\"edges\": [[0, 1]], \"X\": " + rows(30);
   EXPECT_TRUE(load_json(json + "}").notes.empty());
   EXPECT_THAT(load_json(json + ", \"edge_weights\": [2]}").notes,
               ElementsAre(AllOf(HasSubstr("not used"), HasSubstr("'edge_weights'"))));
+}
+
+/// (from, to, weight) of every entry.
+std::vector<std::tuple<int, int, double>> entries_of(const graph::Graph& graph) {
+  std::vector<std::tuple<int, int, double>> entries;
+  for (std::int64_t i = 0; i < graph.num_nodes(); ++i) {
+    for (std::int64_t e = graph.row_ptr()[i]; e < graph.row_ptr()[i + 1]; ++e) {
+      entries.emplace_back(graph.col()[e], i, graph.weight()[e]);
+    }
+  }
+  std::ranges::sort(entries);
+  return entries;
+}
+
+TEST_F(Series, RunOneWayIfAsked) {
+  using Entries = std::vector<std::tuple<int, int, double>>;
+  const Arrays listed = {{"x", ramp(50, 3)},
+                         {"edges", integers({0, 1, 1, 2, 2, 1}, {3, 2})},
+                         {"weights", floats({1, 2, 4})}};
+  const Arrays matrix = {{"x", ramp(50, 3)}, {"adj", floats({0, 1, 0, 0, 0, 2, 0, 4, 0}, {3, 3})}};
+  const Entries forward = {{0, 1, 1.0}, {1, 2, 2.0}, {2, 1, 4.0}};
+  const Entries backward = {{1, 0, 1.0}, {1, 2, 4.0}, {2, 1, 2.0}};
+  for (const Arrays& arrays : {listed, matrix}) {
+    const auto entries = [&](const LoadOptions& options) {
+      return entries_of(series_of(load_arrays(arrays, options)).graph);
+    };
+    EXPECT_EQ(entries({.directed = EdgeUse::kForward}), forward);
+    EXPECT_EQ(entries({.directed = EdgeUse::kBackward}), backward);
+    EXPECT_TRUE(series_of(load_arrays(arrays)).graph.is_symmetric());
+    EXPECT_EQ(entries({.directed = EdgeUse::kBoth}), entries({}));
+  }
+  const std::string json = "{\"edges\": [[0, 1]], \"weights\": [3], \"X\": " + rows(30) + "}";
+  EXPECT_EQ(entries_of(series_of(load_json(json, {.directed = EdgeUse::kForward})).graph),
+            (Entries{{0, 1, 3.0}}));
+  // Written, and read again as it was.
+  for (const bool changes : {false, true}) {
+    Arrays arrays = listed;
+    if (changes) arrays["edge_step"] = integers({0, 20, 20}, {3});
+    const Dataset dataset = load_arrays(arrays, {.directed = EdgeUse::kForward});
+    save_npz(folder_ / "again.npz", dataset);
+    const Dataset again = load(folder_ / "again.npz");
+    const SeriesData& series = series_of(again);
+    EXPECT_EQ(entries_of(series.graph), forward);
+    ASSERT_EQ(series.changing.graphs.size(), changes ? 2 : 0);
+    if (changes) {
+      EXPECT_EQ(entries_of(series.changing.graphs[1]), (Entries{{1, 2, 2.0}, {2, 1, 4.0}}));
+    }
+  }
 }
 
 TEST_F(Series, SmallFilesMayNotBecomeLargeOnes) {
