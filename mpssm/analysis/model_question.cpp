@@ -143,23 +143,22 @@ ModelPairAnswer answer_model_pair(const ModelQuestion& question,
                          .block = question.block};
   if (blocks.empty()) return answer;
   const BlockAnswer& block = blocks[question.block - 1];
+  // The block's own operators, with what it has learned of them.
+  const graph::Operators own = dynamic_cast<nn::ModelImpl&>(question.network)
+                                   .block_operator(question.block - 1, question.x, question.gso);
   if (!block.groups.empty()) {
     answer.value.assign(question.taus.size(), 0.0);
     for (std::size_t g = 0; g < block.groups.size(); ++g) {
-      const graph::Operators gso = question.gso.alone(static_cast<std::int64_t>(g));
-      answer.of_group.push_back(pair_values(question, gso, block.groups[g].norms));
+      answer.of_group.push_back(
+          pair_values(question, own.alone(static_cast<std::int64_t>(g)), block.groups[g].norms));
       for (std::size_t t = 0; t < answer.value.size(); ++t) {
         answer.value[t] = std::max(answer.value[t], answer.of_group.back()[t]);
       }
     }
     return answer;
   }
-  // The block's own operator, with the entries that it has learned.
-  const graph::Gso own = dynamic_cast<nn::ModelImpl&>(question.network)
-                             .block_operator(question.block - 1, question.x, question.gso)
-                             .only();
   answer.value = pair_values(question, own, block.norms);
-  if (own.kind() == graph::GsoKind::kSymNormalized && why_no_deep_limit(question.graph).empty()) {
+  if (own.kind(0) == graph::GsoKind::kSymNormalized && why_no_deep_limit(question.graph).empty()) {
     const DeepLimit limit(question.graph);
     answer.limit = limit.limit(question.target, question.source);
     if (question.lambda_star) answer.lambda_star = limit.lambda_star(question.source);

@@ -191,6 +191,7 @@ Csr make_matrix(const Graph& graph, const GsoOptions& options) {
     case GsoKind::kCustom:
       fail("make_gso", "a custom operator has no recipe; use Gso::from_csr");
     case GsoKind::kVirtualNode:
+    case GsoKind::kAdaptive:
       break;
   }
   fail("make_gso", "an operator of low rank has no sparse form; see graph/low_rank.h");

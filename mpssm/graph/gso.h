@@ -28,6 +28,7 @@ enum class GsoKind {
   kIdentity,              ///< I: the model is then an ordinary MIMO state-space model
   kCustom,                ///< values handed in by the caller
   kVirtualNode,           ///< the mean over the graph, of rank 1 (graph/low_rank.h)
+  kAdaptive,              ///< of low rank with factors that are learned
 };
 /// The kinds that have a recipe, by their names in configs and messages.
 inline constexpr base::EnumRow<GsoKind> kGsoKinds[] = {
@@ -44,6 +45,7 @@ constexpr base::EnumTable<GsoKind> table_of(GsoKind) { return kGsoKinds; }
 /// The kinds of low rank, which stand beside one of those as a group of channels.
 inline constexpr base::EnumRow<GsoKind> kLowRankKinds[] = {
     {GsoKind::kVirtualNode, "virtual_node"},
+    {GsoKind::kAdaptive, "adaptive"},
 };
 constexpr base::EnumTable<GsoKind> low_rank_kinds() { return kLowRankKinds; }
 constexpr bool is_low_rank(GsoKind kind) { return kind > GsoKind::kCustom; }

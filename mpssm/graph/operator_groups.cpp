@@ -37,7 +37,18 @@ GsoShare share_from_text(std::string_view text) {
   return result;
 }
 
+LowRankOperator unknown_factors(const Graph& graph, std::int64_t most) {
+  const std::int64_t rank = std::clamp<std::int64_t>(graph.num_nodes(), 1, most);
+  const std::vector<double> zeros(static_cast<std::size_t>(graph.num_nodes() * rank), 0.0);
+  return {
+      GsoKind::kAdaptive, rank, zeros, zeros, {graph.graph_ptr().begin(), graph.graph_ptr().end()}};
+}
+
 }  // namespace
+
+bool GsoGroups::is_adaptive() const {
+  return std::ranges::any_of(groups, [](const auto& g) { return g.kind == GsoKind::kAdaptive; });
+}
 
 std::vector<std::int64_t> GsoGroups::shares() const {
   std::vector<std::int64_t> result;
@@ -77,6 +88,10 @@ GsoGroups gso_groups_from_text(std::string_view text) {
         fmt::format("expected an operator of the graph beside '{}', as a,{}", to_string(result),
                     to_string(result)));
   }
+  if (std::ranges::count(result.groups, GsoKind::kAdaptive, &GsoShare::kind) > 1) {
+    throw std::invalid_argument(
+        fmt::format("expected adaptive once, with a share, got '{}'", to_string(result)));
+  }
   return result;
 }
 
@@ -85,7 +100,9 @@ Operators make_operators(const Graph& graph, const GsoGroups& groups) {
   for (const GsoShare& group : groups.groups) {
     made.push_back({.gso = {}, .share = group.share});
     if (is_low_rank(group.kind)) {
-      made.back().low_rank = virtual_node(graph.graph_ptr());
+      made.back().low_rank = group.kind == GsoKind::kVirtualNode
+                                 ? virtual_node(graph.graph_ptr())
+                                 : unknown_factors(graph, groups.adaptive_rank);
     } else {
       made.back().gso = make_gso(graph, {.kind = group.kind});
     }

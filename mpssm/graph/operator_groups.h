@@ -22,11 +22,15 @@ struct GsoShare {
 /// Kinds of operators and their shares of the channels; one or more.
 struct GsoGroups {
   std::vector<GsoShare> groups = {GsoShare{}};
+  std::int64_t adaptive_rank = 10;  ///< of kAdaptive, at most the number of nodes; no part of texts
 
   GsoGroups() = default;
   GsoGroups(GsoKind kind) : groups{{kind}} {}
 
-  bool operator==(const GsoGroups&) const = default;
+  bool operator==(const GsoGroups& other) const {
+    return groups == other.groups && (adaptive_rank == other.adaptive_rank || !is_adaptive());
+  }
+  bool is_adaptive() const;  ///< has a group of kAdaptive
   bool is_single() const { return groups.size() == 1; }
   /// Of groups of channels; empty if there is one operator for all.
   std::vector<std::int64_t> shares() const;
@@ -39,7 +43,8 @@ std::string gso_group_names();
 /// Throws std::invalid_argument that says what is wrong with the text.
 GsoGroups gso_groups_from_text(std::string_view text);
 
-/// The operator of each group: make_gso(), or of low rank.
+/// The operator of each group: make_gso(), or of low rank. Factors of kAdaptive are zero until a
+/// call gives others.
 Operators make_operators(const Graph& graph, const GsoGroups& groups);
 
 /// An entry 1 wherever one of the groups has one that is not zero: who hears whom along edges.

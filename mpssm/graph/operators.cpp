@@ -17,10 +17,10 @@ Operators::Operators(std::vector<OperatorGroup> groups) {
   const auto first = groups.front().graph_ptr();
   for (const OperatorGroup& group : groups) {
     if (const auto own = group.graph_ptr(); !std::ranges::equal(own, first)) {
-      throw std::invalid_argument(fmt::format(
-          "Operators: expected groups on the same nodes and graphs, got {} nodes in {} "
-          "graphs beside {} in {}",
-          own.back(), own.size() - 1, first.back(), first.size() - 1));
+      throw std::invalid_argument(
+          fmt::format("Operators: expected groups on the same nodes and graphs, got {} nodes in {} "
+                      "graphs beside {} in {}",
+                      own.back(), own.size() - 1, first.back(), first.size() - 1));
     }
     if (group.share < 1) {
       throw std::invalid_argument(
@@ -108,9 +108,9 @@ const Gso& Operators::only() const {
 const Gso& Operators::of_group(std::int64_t group) const {
   if (groups_ == nullptr) return only();
   if (is_low_rank(group)) {
-    throw std::invalid_argument(fmt::format(
-        "expected a sparse operator of group {}, got {}, which has low rank", group,
-        graph::to_string(kind(group))));
+    throw std::invalid_argument(
+        fmt::format("expected a sparse operator of group {}, got {}, which has low rank", group,
+                    graph::to_string(kind(group))));
   }
   return groups_->at(static_cast<std::size_t>(group)).gso;
 }
@@ -122,8 +122,8 @@ const LowRankOperator& Operators::low_rank(std::int64_t group) const {
 
 bool Operators::has_low_rank() const {
   if (groups_ == nullptr) return false;
-  return std::ranges::any_of(
-      *groups_, [](const OperatorGroup& group) { return !group.low_rank.is_none(); });
+  return std::ranges::any_of(*groups_,
+                             [](const OperatorGroup& group) { return !group.low_rank.is_none(); });
 }
 
 std::int64_t Operators::factor_group() const {
@@ -135,6 +135,11 @@ std::int64_t Operators::factor_group() const {
 
 GsoKind Operators::kind(std::int64_t group) const {
   return is_low_rank(group) ? low_rank(group).kind() : of_group(group).kind();
+}
+
+std::int64_t Operators::num_values() const {
+  const std::int64_t group = factor_group();
+  return group < 0 ? num_nonzeros() : low_rank(group).num_factors();
 }
 
 Operators Operators::with_factors(std::span<const double> factors) const {

@@ -76,6 +76,8 @@ class Operators {
   std::int64_t factor_group() const;
   GsoKind kind(std::int64_t group) const;
   std::int64_t share(std::int64_t group) const;
+  /// Entries that a call may give in place of A's own: nonzeros, or the factors of factor_group().
+  std::int64_t num_values() const;
   /// With other factors of factor_group(), [2, N, rank].
   Operators with_factors(std::span<const double> factors) const;
   /// The operator of a group, for all channels.
@@ -98,7 +100,7 @@ class Operators {
     std::vector<std::int32_t> index;  // [copies, steps]
     std::int64_t steps = 0;
   };
-  Gso first_;  // unused if there are groups
+  Gso first_;                                                 // unused if there are groups
   std::shared_ptr<const std::vector<OperatorGroup>> groups_;  // null: first_ alone
   std::shared_ptr<const Sequence> sequence_;                  // null: A is the same at every step
 };

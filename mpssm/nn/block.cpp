@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <torch/nn/init.h>
 #include <torch/types.h>
@@ -53,6 +54,7 @@ BlockImpl::BlockImpl(const BlockOptions& options) : options_(options) {
                                                           .channels = options_.state_channels,
                                                           .num_entries = options_.num_entries}));
   }
+  if (options_.factors.rank > 0) factors = register_module("factors", Factors(options_.factors));
 }
 
 torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Operators& gso, Mode mode,
@@ -75,6 +77,10 @@ torch::Tensor BlockImpl::recur_from(const torch::Tensor& c, const graph::Operato
     pattern = entries->pattern(gso.only());
     how.gso_values = entries->forward(c, pattern.only());
   }
+  TORCH_CHECK_VALUE((gso.factor_group() >= 0) == !factors.is_empty(), "Block: expected ",
+                    factors.is_empty() ? "no adaptive operator" : "an adaptive operator",
+                    " among the groups of channels");
+  if (!factors.is_empty()) how.gso_values = factors->forward();
   return mode == Mode::kStatic
              ? ops::recurrence_static(pattern, c, weights, options_.hops + 1, how).output
              : ops::recurrence_temporal(pattern, c, weights, how).output;
@@ -85,13 +91,21 @@ torch::Tensor BlockImpl::recur(const torch::Tensor& u, const graph::Operators& g
   return recur_from(ops::matmul(u, w_in, options_.precision), gso, mode, outputs);
 }
 
-graph::Gso BlockImpl::operator_for(const torch::Tensor& u, const graph::Operators& gso) {
-  if (entries.is_empty()) return gso.only();
+graph::Operators BlockImpl::operator_for(const torch::Tensor& u, const graph::Operators& gso) {
+  const auto numbers_of = [](const torch::Tensor& values) {
+    return std::span<const double>(values.data_ptr<double>(),
+                                   static_cast<std::size_t>(values.numel()));
+  };
+  if (!factors.is_empty()) {
+    const torch::Tensor values = factors->forward().detach().to(torch::kDouble).contiguous();
+    return gso.with_factors(numbers_of(values));
+  }
+  if (entries.is_empty()) return gso;
   const torch::Tensor c = u.defined() ? ops::matmul(u, w_in, options_.precision) : u;
   const graph::Gso& pattern = entries->pattern(gso.only());
   const torch::Tensor values =
       entries->forward(c, pattern).detach().to(torch::kDouble).contiguous();
-  return pattern.with_values({values.data_ptr<double>(), static_cast<std::size_t>(values.numel())});
+  return pattern.with_values(numbers_of(values));
 }
 
 torch::Tensor BlockImpl::decode(const torch::Tensor& x, const torch::Tensor& residual,

@@ -16,6 +16,7 @@
 #include "mpssm/graph/operators.h"
 #include "mpssm/nn/activation.h"
 #include "mpssm/nn/entries.h"
+#include "mpssm/nn/factors.h"
 #include "mpssm/nn/norm.h"
 #include "mpssm/nn/state_matrix.h"
 
@@ -44,6 +45,8 @@ struct BlockOptions {
   /// Where A's entries come from; learned ones take plans stepwise and diagonal.
   EntriesKind entries = EntriesKind::kFixed;
   std::int64_t num_entries = 0;  ///< of kFree: nonzeros of the operator
+  /// Of a group whose operator is adaptive; rank 0: there is none. Binds the block to its nodes.
+  FactorsOptions factors = {.num_nodes = 0, .rank = 0};
   engine::Plan plan = engine::Plan::kAuto;
   std::shared_ptr<const engine::PlanCosts> plan_costs = {};  ///< of kAuto; null: the built-in ones
   std::int64_t operator_calls = 1;  ///< on one graph, see ops::RecurrenceOptions
@@ -87,9 +90,9 @@ class BlockImpl : public torch::nn::Module {
   /// X alone: what the MLP reads.
   torch::Tensor recur(const torch::Tensor& u, const graph::Operators& gso,
                       Mode mode = Mode::kStatic, engine::Outputs outputs = engine::Outputs::kLast);
-  /// The operator that X is computed with, for entries that are learned; u as in recur(), needed by
+  /// The operators that X is computed with, where some of it is learned; u as in recur(), needed by
   /// attention alone.
-  graph::Gso operator_for(const torch::Tensor& u, const graph::Operators& gso);
+  graph::Operators operator_for(const torch::Tensor& u, const graph::Operators& gso);
   /// The MLP with its norm, at every node by itself.
   torch::Tensor decode(const torch::Tensor& x) { return decode(x, {}, 0.0, {}); }
 
@@ -99,6 +102,7 @@ class BlockImpl : public torch::nn::Module {
   StateMatrix w_state{nullptr};  ///< W
   torch::Tensor w_out;           ///< [C, mix_channels], undefined if there is none
   Entries entries{nullptr};      ///< of A, empty if they are the operator's own
+  Factors factors{nullptr};      ///< of an adaptive operator, empty if there is none
   Norm state_norm{nullptr};
   torch::nn::Linear mlp_in{nullptr};   ///< W1, b1
   torch::nn::Linear mlp_out{nullptr};  ///< W2, b2

@@ -33,6 +33,7 @@ BlockOptions block_options(const ModelOptions& options) {
   block.dropout = options.dropout;
   block.entries = options.entries;
   block.num_entries = options.num_entries;
+  block.factors = options.factors;
   block.plan = options.plan;
   block.plan_costs = options.plan_costs;
   block.operator_calls = options.operator_calls;
@@ -72,7 +73,7 @@ RecurrenceMemory recurrence_memory(engine::Plan plan, const graph::Operators& gs
                 .hops_per_step = query.hops_per_step},
       .wanted = {.input = query.training,
                  .w_state = query.training,
-                 .gso_values = query.training && query.gso_values}};
+                 .gso_values = query.training && (query.gso_values || gso.factor_group() >= 0)}};
   RecurrenceMemory memory;
   memory.kept = query.element_size * engine::saved_size<float>(call);
   memory.once = engine::forward_bytes<float>(call, query.workers);
@@ -229,7 +230,7 @@ ModelImpl::Trace ModelImpl::trace(const torch::Tensor& x, const graph::Operators
 
 graph::Operators ModelImpl::block_operator(std::int64_t block, const torch::Tensor& x,
                                            const graph::Operators& gso) {
-  if (options_.entries == EntriesKind::kFixed) return gso;
+  if (options_.entries == EntriesKind::kFixed && options_.factors.rank == 0) return gso;
   const torch::NoGradGuard no_grad;
   const torch::Tensor u = options_.entries == EntriesKind::kAttention
                               ? trace(x, gso).u[static_cast<std::size_t>(block)]
@@ -250,6 +251,9 @@ torch::Tensor ModelImpl::run(const torch::Tensor& x, const graph::Operators& gso
       options_.num_embedded_nodes == 0 || options_.num_embedded_nodes == gso.num_nodes(),
       "Model: has embeddings of ", options_.num_embedded_nodes, " nodes, got a graph of ",
       gso.num_nodes());
+  TORCH_CHECK_VALUE(options_.factors.rank == 0 || options_.factors.num_nodes == gso.num_nodes(),
+                    "Model: has an adaptive operator of ", options_.factors.num_nodes,
+                    " nodes, got a graph of ", gso.num_nodes());
   TORCH_CHECK_VALUE(options_.skip_steps == 0 || x.size(-3) >= options_.skip_steps,
                     "Model: expected at least skip_steps=", options_.skip_steps, " steps, got ",
                     x.size(-3));

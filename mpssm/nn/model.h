@@ -61,6 +61,8 @@ struct ModelOptions {
   /// Where the entries of each block's A come from. kAttention: static mode.
   EntriesKind entries = EntriesKind::kFixed;
   std::int64_t num_entries = 0;  ///< kFree: nonzeros of the operator; binds the model to one graph
+  /// Of a group whose operator is adaptive, see BlockOptions; binds the model to one set of nodes.
+  FactorsOptions factors = {.num_nodes = 0, .rank = 0};
   engine::Plan plan = engine::Plan::kAuto;
   std::shared_ptr<const engine::PlanCosts> plan_costs = {};  ///< of kAuto; null: the built-in ones
   /// Calls on one graph that can share its eigenbasis (plan kAuto); 1: every call has its own

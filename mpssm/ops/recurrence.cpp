@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,7 +71,8 @@ std::int64_t check_arguments(const char* name, Mode mode, const graph::Operators
                     temporal ? ": expected hops_per_step >= 1, got "
                              : ": expected hops_per_step 1 of a static call, got ",
                     options.hops_per_step);
-  TORCH_CHECK_VALUE(gso.num_groups() == 1 || !options.gso_values.defined(), name,
+  const bool has_factors = gso.factor_group() >= 0;
+  TORCH_CHECK_VALUE(gso.num_groups() == 1 || has_factors || !options.gso_values.defined(), name,
                     ": expected one operator with gso_values, got ", gso.num_groups(),
                     " groups of channels");
   TORCH_CHECK_VALUE(gso.num_groups() == 1 || options.all_channels == 0, name,
@@ -114,10 +116,12 @@ std::int64_t check_arguments(const char* name, Mode mode, const graph::Operators
                       ": expected no gso_values for a sequence of operators");
   }
   if (options.gso_values.defined()) {
-    TORCH_CHECK_VALUE(
-        options.gso_values.dim() == 1 && options.gso_values.numel() == gso.num_nonzeros(), name,
-        ": expected gso_values of shape [", gso.num_nonzeros(), "], got ",
-        options.gso_values.sizes());
+    const auto expected =
+        has_factors ? std::vector<std::int64_t>{2, n, gso.low_rank(gso.factor_group()).rank()}
+                    : std::vector<std::int64_t>{gso.num_nonzeros()};
+    TORCH_CHECK_VALUE(options.gso_values.sizes() == at::IntArrayRef(expected), name,
+                      ": expected gso_values of shape ", at::IntArrayRef(expected), ", got ",
+                      options.gso_values.sizes());
     TORCH_CHECK_TYPE(options.gso_values.scalar_type() == u.scalar_type(), name,
                      ": expected gso_values of type ", u.scalar_type(), ", got ",
                      options.gso_values.scalar_type());
@@ -130,7 +134,7 @@ struct Tensors {
   at::Tensor input;       // C: [B, N, C] static, [B, T, N, C] temporal
   at::Tensor w_state;     // [C, C] real or [C/2] complex
   at::Tensor initial;     // [B, N, C]
-  at::Tensor gso_values;  // [nonzeros]
+  at::Tensor gso_values;  // [nonzeros] or [2, N, rank]
 };
 
 engine::RecurrenceWanted wanted_by(const Tensors& tensors) {
@@ -146,8 +150,9 @@ engine::RecurrenceWanted wanted_by(const Tensors& tensors) {
 graph::Operators with_entries(const graph::Operators& gso, const at::Tensor& values) {
   if (!values.defined()) return gso;
   const at::Tensor copy = values.to(at::kDouble).contiguous();
-  return gso.only().with_values({copy.data_ptr<double>(), static_cast<std::size_t>(copy.numel())},
-                                graph::ValueCheck::kNone);
+  const std::span entries(copy.data_ptr<double>(), static_cast<std::size_t>(copy.numel()));
+  if (gso.factor_group() >= 0) return gso.with_factors(entries);
+  return gso.only().with_values(entries, graph::ValueCheck::kNone);
 }
 
 template <typename T>
@@ -225,7 +230,11 @@ struct RecurrenceFunction : torch::autograd::Function<RecurrenceFunction> {
     if (call.wanted.w_state) out.w_state = at::empty_like(tensors.w_state);
     if (call.wanted.initial) out.initial = empty_tensor(state, grad.options());
     if (call.wanted.gso_values) {
-      out.gso_values = at::empty({shape.gso.num_nonzeros()}, grad.options());
+      const std::int64_t group = shape.gso.factor_group();
+      out.gso_values =
+          group < 0
+              ? at::empty({shape.gso.num_nonzeros()}, grad.options())
+              : at::empty({2, shape.num_nodes(), shape.gso.low_rank(group).rank()}, grad.options());
     }
     with_real_type(grad, [&](auto zero) {
       using T = decltype(zero);
@@ -301,7 +310,8 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Operators&
                 .precision = options.precision,
                 .hops_per_step = options.hops_per_step,
                 .all_channels = options.all_channels};
-  if (options.gso_values.defined()) {
+  const bool has_entries = options.gso_values.defined() && gso.factor_group() < 0;
+  if (has_entries) {
     // The operator lives for this call: an order of its nodes would not pay. Slices in bf16 have no
     // gradient of the entries.
     call.shape.ordering = engine::Ordering::kNever;
@@ -316,7 +326,7 @@ RecurrenceResult recurrence(const char* name, Mode mode, const graph::Operators&
                         .diagonal = call.shape.diagonal,
                         .outputs = options.outputs,
                         .training = call.wanted.any(),
-                        .gso_values = options.gso_values.defined(),
+                        .gso_values = has_entries,
                         .sequence = gso.is_sequence(),
                         .element_size = static_cast<std::int64_t>(u.element_size()),
                         .operator_calls = options.operator_calls,

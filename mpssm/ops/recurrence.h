@@ -43,7 +43,8 @@ struct RecurrenceOptions {
   /// r of a sequence: X(t+1) = A^r X(t) W^r + U(t+1) B. Static calls have one hop per step.
   std::int64_t hops_per_step = 1;
   /// Entries of A in the order of gso.col(), replacing its own; may require a gradient. Plans
-  /// stepwise and diagonal; the latter then keeps O(sqrt T) slices of channels at a time.
+  /// stepwise and diagonal; the latter then keeps O(sqrt T) slices of channels at a time. With a
+  /// group of low rank that is no virtual node: its factors P and Q, [2, N, rank], in every plan.
   at::Tensor gso_values = {};
   /// kBf16: states and factors in bfloat16 where the plan has such a form (engine::runs_in_bf16);
   /// tensors are float either way. Not with Plan::kReference.

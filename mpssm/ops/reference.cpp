@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "mpssm/ops/reference.h"
 
-#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -37,19 +36,24 @@ at::Tensor hop_at(const graph::Operators& gso, const at::Tensor& x, std::int64_t
   return at::stack(copies).view(x.sizes());
 }
 
-/// P (Q' x), with the factors of each graph in columns of their own.
-at::Tensor hop_by_factors(const graph::LowRankOperator& a, const at::Tensor& x) {
-  const auto dense = [&](std::span<const double> factor) {
-    const std::int64_t rank = a.rank();
-    at::Tensor all = at::zeros({a.num_nodes(), a.num_graphs() * rank}, at::kDouble);
-    for (std::int64_t g = 0; g < a.num_graphs(); ++g) {
-      for (std::int64_t i = a.graph_ptr()[g]; i < a.graph_ptr()[g + 1]; ++i) {
-        std::copy_n(factor.begin() + i * rank, rank, all[i].data_ptr<double>() + g * rank);
-      }
-    }
-    return all.to(x.options());
+/// P (Q' x), with the factors of each graph in columns of their own; those given, or A's own.
+at::Tensor hop_by_factors(const graph::LowRankOperator& a, const at::Tensor& x,
+                          const at::Tensor& factors) {
+  at::Tensor is_in = at::zeros({a.num_nodes(), a.num_graphs(), 1}, at::kDouble);
+  for (std::int64_t g = 0; g < a.num_graphs(); ++g) {
+    is_in.slice(0, a.graph_ptr()[g], a.graph_ptr()[g + 1]).select(1, g).fill_(1.0);
+  }
+  is_in = is_in.to(x.options());
+  const auto spread = [&](const at::Tensor& factor) {
+    return (is_in * factor.unsqueeze(1)).flatten(1);
   };
-  return at::matmul(dense(a.p()), at::matmul(dense(a.q()).t(), x));
+  const auto own = [&](std::span<const double> factor) {
+    return to_tensor(factor, at::kDouble, x.device()).to(x.dtype()).view({-1, a.rank()});
+  };
+  const bool given = factors.defined();
+  const at::Tensor p = spread(given ? factors.select(0, 0) : own(a.p()));
+  const at::Tensor q = spread(given ? factors.select(0, 1) : own(a.q()));
+  return at::matmul(p, at::matmul(q.t(), x));
 }
 
 /// A x W, each group of channels by itself.
@@ -66,8 +70,10 @@ at::Tensor hop_of_groups(const graph::Operators& gso, const at::Tensor& x, const
     const std::int64_t numbers = w.is_complex() ? width / 2 : width * width;
     const at::Tensor of_group = w.flatten().narrow(0, w_begin, numbers);
     const at::Tensor own = x.narrow(-1, begins[g], width).contiguous();
-    const at::Tensor moved = gso.is_low_rank(g) ? hop_by_factors(gso.low_rank(g), own)
-                                                : reference_spmm(gso.of_group(g), own);
+    const at::Tensor moved =
+        gso.is_low_rank(g)
+            ? hop_by_factors(gso.low_rank(g), own, g == gso.factor_group() ? values : at::Tensor())
+            : reference_spmm(gso.of_group(g), own);
     parts.push_back(
         reference_times_w(moved, w.is_complex() ? of_group : of_group.view({width, width})));
     w_begin += numbers;

@@ -55,6 +55,15 @@ nn::ModelOptions model_options(const ModelConfig& config, const task::ProblemSha
     options.plan = engine::Plan::kDiagonal;
   }
   options.entries = config.entries;
+  if (config.gso.is_adaptive()) {
+    if (many_graphs) {
+      throw base::Error("model.gso",
+                        "adaptive learns a vector of each node and needs nodes that are always the "
+                        "same, got many graphs");
+    }
+    options.factors = {.num_nodes = shape.num_nodes,
+                       .rank = std::min(config.gso.adaptive_rank, shape.num_nodes)};
+  }
   if (config.node_embedding) options.num_embedded_nodes = shape.num_nodes;
   if (config.skip && shape.readout == nn::Readout::kForecast) options.skip_steps = shape.num_steps;
   return options;

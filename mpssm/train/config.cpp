@@ -121,7 +121,7 @@ void assign_setting(Config& config, const std::string& place, std::string_view k
       std::string text;
       must_fit(text);
       try {
-        member = graph::gso_groups_from_text(text);
+        member.groups = graph::gso_groups_from_text(text).groups;
       } catch (const std::invalid_argument& error) {
         throw Error(where, base::printable(error.what()));
       }
@@ -388,6 +388,7 @@ void check(const Config& config) {
   expect(groups == 1 || groups <= model.channels / 2, "model.gso",
          fmt::format("at most one group for each pair of the {} channels", model.channels),
          name_of(model.gso));
+  expect_range("model.adaptive_rank", model.gso.adaptive_rank, 1, 4096);
   expect_range("model.readout_layers", model.readout_layers, 1, 64);
   expect_range("train.epochs", config.train.epochs, 1, 1'000'000'000);
   expect_range("train.batch", config.train.batch, 1, 1'000'000'000);
@@ -444,6 +445,9 @@ void check(const Config& config) {
   const bool learns_entries = model.entries != nn::EntriesKind::kFixed;
   expect(!learns_entries || model.kind == ModelKind::kMpssm, "model.entries",
          fmt::format("fixed with model.kind = {}", to_string(model.kind)),
+         toml_value(model.entries));
+  expect(!learns_entries || groups == 1, "model.entries",
+         fmt::format("fixed with groups of channels (model.gso = {})", name_of(model.gso)),
          toml_value(model.entries));
   expect(!learns_entries ||
              (model.plan != engine::Plan::kDoubling && model.plan != engine::Plan::kSpectral),

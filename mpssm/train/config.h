@@ -226,6 +226,8 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("model.readout_dropout", model.readout_dropout, "before each layer of the readout");
   visit("model.gso", model.gso,
         "graph shift operator, or a:2,b,c: one per group of channels, with shares;");
+  visit("model.adaptive_rank", model.gso.adaptive_rank,
+        "rank of the operator adaptive, at most the number of nodes");
   visit("model.entries", model.entries, "of the operator, in each block");
   visit("model.pooling", model.pooling, "");
   visit("model.readout_layers", model.readout_layers, "linear layers of the readout");

@@ -155,13 +155,13 @@ def _later_settings_of(model: MPSSM) -> Dict[str, Any]:
 
 #: What the settings are that say how a model computes when they do nothing, apart from false, 0, "" and [].
 _OFF = {"model.entries": "fixed", "model.readout_shape": "halving", "model.hops_per_step": 1}
-#: Those of [model] that are done here, those of other kinds of model, and those of all tables that are not
+#: Those of [model] that are done here, those of other kinds of model or operator, and those of all tables that are not
 #: done, with the reason.
 _DONE = {"kind", "channels", "blocks", "hops", "state", "min_modulus", "max_modulus", "activation", "norm",
          "state_norm", "residual", "dropout", "gso", "pooling", "readout_layers", "readout_activation",
          "node_embedding", "skip", "plan", "plan_costs", "entries", "input_dropout", "readout_dropout",
          "readout_shape", "hops_per_step", "state_channels"}
-_OF_OTHER_KINDS = {"heads", "step_size", "damping", "delay", "state_size"}
+_OF_OTHER_KINDS = {"heads", "step_size", "damping", "delay", "state_size", "adaptive_rank"}
 _NO_DATES = "a window has no place in the period here"
 _NOT_DONE = {"data.deviation": _NO_DATES, "data.harmonics": _NO_DATES}
 

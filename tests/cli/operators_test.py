@@ -81,12 +81,34 @@ class LowRank(BadInput):
         self.assertEqual(values[0], 0.0)
         self.assertGreater(values[1], values[2])
 
+    def test_an_adaptive_operator_is_learned(self):
+        self.write("s/series.csv", series())
+        self.write("s/edges.csv", "src,dst\na,b\na,c\n")
+        gso = ["--set", "model.gso=sym_normalized,adaptive", "--set", "model.adaptive_rank=2", *TINY]
+        for data in ("s", "board:8x8"):
+            out = data.partition(":")[0]
+            self.succeed("train", data, "--quiet", "--out", out, *gso)
+            self.succeed("evaluate", out)
+            self.succeed("predict", out)
+            self.succeed("sensitivity", out, "--source", "a" if data == "s" else "3", "--target", "b" if data == "s" else "60")
+        # With a cosine a longer run is another one from its first step on.
+        steady = ["--set", "train.schedule=constant", "--set", "train.eval_every=1", "--set", "train.patience=0"]
+        self.succeed("train", "s", "--quiet", "--out", "whole", *gso, *steady, "--set", "train.epochs=6")
+        self.succeed("train", "s", "--quiet", "--out", "part", *gso, *steady, "--set", "train.epochs=3")
+        self.succeed("train", "part", "--resume", "--quiet", "--set", "train.epochs=6")
+        weights = [(self.folder / run / "model.safetensors").read_bytes() for run in ("whole", "part")]
+        self.assertTrue(weights[0] == weights[1])
+
     def test_what_cannot_be_combined_is_refused(self):
+        self.refuse_train("properties:diameter", ["--set", "model.gso=sym_normalized,adaptive"],
+                          "model.gso", "many graphs")
         for settings, phrases in (
+                (("model.gso=sym_normalized,adaptive", "model.adaptive_rank=0"), ("model.adaptive_rank", "1 to 4096")),
+                (("model.gso=sym_normalized,adaptive", "model.entries=gin"), ("model.entries", "groups of channels")),
                 (("model.gso=virtual_node",), ("model.gso", "an operator of the graph beside 'virtual_node'")),
                 (("model.gso=sym_normalized,virtual_node", "model.kind=gcn"), ("model.gso", "one operator with model.kind"))):
             self.refuse_train("board:4x4", [arg for setting in settings for arg in ("--set", setting)], *phrases)
-        self.refuse(["sensitivity", "--make", "grid:4x4", "--gso", "virtual_node"], "expected one of", "virtual_node")
+        self.refuse(["sensitivity", "--make", "grid:4x4", "--gso", "virtual_node"], "--gso: virtual_node not in", code=2)
 
 
 class DirectedSeries(BadInput):

@@ -96,7 +96,18 @@ graph::Gso written_out(const graph::LowRankOperator& a) {
       row_ptr.push_back(static_cast<std::int64_t>(col.size()));
     }
   }
-  return graph::Gso::from_csr(row_ptr, col, values);
+  return graph::Gso::from_csr(row_ptr, col, values, {a.graph_ptr().begin(), a.graph_ptr().end()});
+}
+
+graph::Operators written_out(const graph::Operators& operators) {
+  if (!operators.has_low_rank()) return operators;
+  std::vector<graph::OperatorGroup> groups;
+  for (std::int64_t g = 0; g < operators.num_groups(); ++g) {
+    groups.push_back(
+        {operators.is_low_rank(g) ? written_out(operators.low_rank(g)) : operators.of_group(g),
+         operators.share(g)});
+  }
+  return graph::Operators(groups);
 }
 
 /// x <- A x W, each group of channels with its own A and W.
@@ -109,9 +120,8 @@ void hop(const Case& c, Numbers& x, std::int64_t copy, std::int64_t step) {
   }
   const std::vector<std::int64_t> begins = shape.gso.channel_begins(channels);
   for (std::int64_t g = 0; g < shape.gso.num_groups(); ++g) {
-    const graph::Gso gso = shape.gso.is_sequence()      ? shape.gso.at(copy, step)
-                           : shape.gso.is_low_rank(g) ? written_out(shape.gso.low_rank(g))
-                                                      : shape.gso.of_group(g);
+    const graph::Gso& gso =
+        shape.gso.is_sequence() ? shape.gso.at(copy, step) : shape.gso.of_group(g);
     const auto a = gso.view<double>();
     for (std::int64_t i = 0; i < shape.num_nodes(); ++i) {
       for (std::int64_t j = begins[g]; j < begins[g + 1]; ++j) {
@@ -126,7 +136,9 @@ void hop(const Case& c, Numbers& x, std::int64_t copy, std::int64_t step) {
 }
 
 /// X(t+1) = A^r X(t) W^r + C(t+1), as it is written.
-Numbers definition(const Case& c) {
+Numbers definition(const Case& given) {
+  Case c = given;
+  c.call.shape.gso = written_out(given.call.shape.gso);
   const RecurrenceShape& shape = c.call.shape;
   Numbers output(static_cast<std::size_t>(c.output_size()));
   for (std::int64_t b = 0; b < shape.batch; ++b) {
@@ -214,10 +226,8 @@ Result<T> run(const Case& c, const Numbers& grad, const Executor& executor) {
   result.input = room(call.wanted.input, input.size());
   result.w_state = room(call.wanted.w_state, w.size());
   result.initial = room(call.wanted.initial, initial.size());
-  const std::int64_t learned = call.shape.gso.factor_group();
-  result.gso_values = room(call.wanted.gso_values, static_cast<std::size_t>(
-                               learned < 0 ? call.shape.gso.num_nonzeros()
-                                           : call.shape.gso.low_rank(learned).num_factors()));
+  result.gso_values =
+      room(call.wanted.gso_values, static_cast<std::size_t>(call.shape.gso.num_values()));
   const auto pointer = [](std::vector<T>& numbers) {
     return numbers.empty() ? nullptr : numbers.data();
   };
@@ -314,8 +324,8 @@ graph::LowRankOperator random_factors(std::vector<std::int64_t> graph_ptr, std::
 
 /// Two graphs; a virtual node of each and others of rank 3 stand beside a sparse operator.
 graph::Operators beside_low_rank(std::int64_t nodes = 4) {
-  const graph::Gso gso = graph::make_gso(graph::make_batch(std::vector{
-      graph::make_random_connected(nodes, nodes + 2, 5), graph::make_ring(nodes + 1)}));
+  const graph::Gso gso = graph::make_gso(graph::make_batch(
+      std::vector{graph::make_random_connected(nodes, nodes + 2, 5), graph::make_ring(nodes + 1)}));
   return graph::Operators({{.gso = {}, .low_rank = graph::virtual_node(gso.graph_ptr())},
                            {gso, 2},
                            {.gso = {}, .low_rank = random_factors({0, nodes, 2 * nodes + 1}, 3)}});

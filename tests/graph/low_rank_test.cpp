@@ -21,8 +21,11 @@ using ::testing::ThrowsMessage;
 
 LowRankOperator two_graphs() {
   // One node, then two; rank 2.
-  return {GsoKind::kCustom, 2, std::vector{1.0, 2.0, 3.0, 4.0, 5.0, 6.0},
-          std::vector{1.0, -1.0, 0.5, 0.0, 2.0, 1.0}, {0, 1, 3}};
+  return {GsoKind::kCustom,
+          2,
+          std::vector{1.0, 2.0, 3.0, 4.0, 5.0, 6.0},
+          std::vector{1.0, -1.0, 0.5, 0.0, 2.0, 1.0},
+          {0, 1, 3}};
 }
 
 TEST(LowRank, OperatorAmongVirtualNodesIsTheProductOfTheFactors) {
@@ -77,13 +80,22 @@ TEST(LowRank, SomeGraphsKeepTheirFactors) {
 
 TEST(LowRank, RefusesFactorsThatDoNotFit) {
   const std::vector<double> two = {1.0, 2.0};
-  EXPECT_THAT([&] { LowRankOperator(GsoKind::kCustom, 2, two, two, {0, 2}); },
-              ThrowsMessage<std::invalid_argument>(HasSubstr("of 2 nodes and rank 2, got 2 and")));
-  EXPECT_THAT([&] { LowRankOperator(GsoKind::kCustom, 0, {}, {}, {0, 2}); },
-              ThrowsMessage<std::invalid_argument>(HasSubstr("a rank of at least 1, got 0")));
+  EXPECT_THAT(
+      [&] {
+        LowRankOperator(GsoKind::kCustom, 2, two, two, {0, 2});
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("of 2 nodes and rank 2, got 2 and")));
+  EXPECT_THAT(
+      [&] {
+        LowRankOperator(GsoKind::kCustom, 0, {}, {}, {0, 2});
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("a rank of at least 1, got 0")));
   const std::vector<double> none = {1.0, std::numeric_limits<double>::infinity()};
-  EXPECT_THAT([&] { LowRankOperator(GsoKind::kCustom, 1, two, none, {0, 2}); },
-              ThrowsMessage<std::invalid_argument>(HasSubstr("finite")));
+  EXPECT_THAT(
+      [&] {
+        LowRankOperator(GsoKind::kCustom, 1, two, none, {0, 2});
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("finite")));
   EXPECT_THAT([&] { (void)two_graphs().with_factors(two); },
               ThrowsMessage<std::invalid_argument>(HasSubstr("expected 12 numbers, got 2")));
 }
@@ -115,6 +127,8 @@ TEST(LowRank, DoesNotStandAlone) {
               ThrowsMessage<std::invalid_argument>(
                   HasSubstr("an operator of the graph beside 'virtual_node'")));
   EXPECT_EQ(to_string(gso_groups_from_text("identity,virtual_node:2")), "identity,virtual_node:2");
+  EXPECT_THAT([] { gso_groups_from_text("adaptive,identity,adaptive"); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("adaptive once")));
   EXPECT_THAT([] { make_gso(make_ring(3), {.kind = GsoKind::kVirtualNode}); },
               ThrowsMessage<std::invalid_argument>(HasSubstr("low rank")));
   EXPECT_FALSE(table_of(GsoKind{}).find("virtual_node"));

@@ -95,7 +95,7 @@ TEST(Entries, AreWhatTheHeaderSays) {
         const torch::Tensor a = dense_operator(block, gso, u);
         EXPECT_TRUE(close(block->recur(u, gso), recurrence_with(a, block, u), 1e-10))
             << to_string(kind);
-        EXPECT_TRUE(close(mpssm::testing::to_dense(block->operator_for(u, gso)), a, 1e-12));
+        EXPECT_TRUE(close(mpssm::testing::to_dense(block->operator_for(u, gso).only()), a, 1e-12));
       }
     }
   }

@@ -124,6 +124,36 @@ INSTANTIATE_TEST_SUITE_P(Kinds, RecurrenceGroups,
                          ::testing::Values("sym_normalized,identity:2,laplacian",
                                            "virtual_node,sym_normalized:2,virtual_node"));
 
+TEST(RecurrenceOfGroups, FactorsOfLowRankMayBeGiven) {
+  graph::GsoGroups kinds = graph::gso_groups_from_text("adaptive,sym_normalized,virtual_node");
+  kinds.adaptive_rank = 2;
+  const graph::Operators operators = graph::make_operators(
+      graph::make_batch(std::vector{graph::make_ring(4), graph::make_ring(3)}), kinds);
+  for (const GroupedCase& c : grouped_cases()) {
+    SCOPED_TRACE(to_string(c.plan));
+    torch::manual_seed(2);
+    const bool diagonal = c.plan == Plan::kDiagonal || c.plan == Plan::kSpectral;
+    std::vector<std::int64_t> sizes = {2, 7, 8};
+    if (c.temporal) sizes.insert(sizes.begin() + 1, 3);
+    const auto u = torch::randn(sizes, torch::kDouble);
+    const auto w = diagonal ? torch::view_as_real(0.5 * random_sigma(4, torch::kDouble))
+                            : dense_of_groups(operators, 8, torch::kDouble);
+    const auto by = [&](Plan plan) {
+      return [&, plan](const std::vector<torch::Tensor>& x) {
+        const RecurrenceWeights weights{diagonal ? torch::view_as_complex(x[1]) : x[1]};
+        const RecurrenceOptions options{
+            .plan = plan, .hops_per_step = c.hops_per_step, .gso_values = x[2]};
+        return c.temporal ? recurrence_temporal(operators, x[0], weights, options).output
+                          : recurrence_static(operators, x[0], weights, 4, options).output;
+      };
+    };
+    const std::vector<torch::Tensor> arguments = {u, w,
+                                                  0.5 * torch::randn({2, 7, 2}, torch::kDouble)};
+    EXPECT_TRUE(close(by(c.plan)(arguments), by(Plan::kReference)(arguments), 1e-12));
+    expect_gradients(by(c.plan), arguments);
+  }
+}
+
 TEST(RecurrenceOfGroups, AutoTakesAPlanThatFitsEveryGroup) {
   torch::manual_seed(2);
   const graph::Operators operators = three_groups("random_walk,identity");
