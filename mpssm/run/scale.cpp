@@ -19,6 +19,7 @@
 #include "mpssm/ops/runtime.h"
 #include "mpssm/ranks/c10d.h"
 #include "mpssm/run/experiment.h"
+#include "mpssm/run/partition.h"
 #include "mpssm/train/preset.h"
 
 namespace mpssm::run {
@@ -44,6 +45,13 @@ void count_halo(const graph::Gso& gso, ranks::ScaleQuery& query) {
   }
   query.halo = *std::max_element(sent.begin(), sent.end());
   query.halo_from = fmt::format("as {} cuts it, the most of a rank", graph::to_string(method));
+}
+
+void take_model(const train::ModelConfig& model, ranks::ScaleQuery& query) {
+  query.channels = static_cast<double>(model.channels);
+  query.blocks = static_cast<double>(model.blocks);
+  query.hops = static_cast<double>(model.hops);
+  query.dense = model.state == nn::StateKind::kDense;
 }
 
 void count(const data::NodeData& nodes, const graph::GsoGroups& gso, ranks::ScaleQuery& query) {
@@ -171,28 +179,29 @@ ranks::ScaleQuery scale_query(const ScaleRequest& request) {
     if (query.nodes >= 1.0 && query.edges >= 0.0) return query;
     throw base::Error("plan: expected data, or --nodes and --edges");
   }
+  train::Config config = train::preset_config(request.data);
+  config.data.name = request.data;
+  for (const std::string& setting : request.settings) train::apply_setting(config, setting);
   if (data::is_partition(request.data)) {
     const data::PartitionIndex index = data::read_partition_index(request.data);
     query.nodes = static_cast<double>(index.num_nodes());
     query.edges = (static_cast<double>(index.num_entries()) - query.nodes) / 2.0;
     query.features = static_cast<double>(index.features);
+    query.outputs =
+        index.class_names.size() > 2 ? static_cast<double>(index.class_names.size()) : 1.0;
     query.ranks = static_cast<double>(index.num_pieces());
     query.halo = 0.0;
     for (const auto& piece : index.pieces) {
       query.halo = std::max(query.halo, static_cast<double>(piece.halo));
     }
     query.halo_from = "as the index says, the most of a part";
+    if (config.by_rules) train::choose_defaults(facts_of(index), config);
+    take_model(config.model, query);
     return query;
   }
-  train::Config config = train::preset_config(request.data);
-  config.data.name = request.data;
-  for (const std::string& setting : request.settings) train::apply_setting(config, setting);
   const Explained explained = explain(config);
   const train::ModelConfig& model = explained.config.model;
-  query.channels = static_cast<double>(model.channels);
-  query.blocks = static_cast<double>(model.blocks);
-  query.hops = static_cast<double>(model.hops);
-  query.dense = model.state == nn::StateKind::kDense;
+  take_model(model, query);
   const data::Dataset& dataset = *explained.dataset;
   if (const auto* nodes = std::get_if<data::NodeData>(&dataset.content)) {
     count(*nodes, model.gso, query);

@@ -107,6 +107,22 @@ class Parts(unittest.TestCase):
         self.assert_ended(run(["train", "broken", "--resume", "--quiet", "--ranks", "3"], self.folder))
         self.assert_same("unbroken", "broken")
 
+    def test_a_plan_knows_the_settings(self):
+        self.assert_ended(self.cut())
+
+        def halo_numbers(channels, hops):
+            settings = ["--set", f"model.channels={channels}", "--set", f"model.hops={hops}", "--set", "model.blocks=2"]
+            result = run(["plan", "parts", "--json", *settings], self.folder)
+            self.assert_ended(result)
+            plan = json.loads(result.out)
+            self.assertEqual(plan["ranks"], 4)
+            way = next(way for way in plan["ways"] if way["way"] == "node-partitioned")
+            return way["bytes_sent"] / 4, 2 * 2 * hops * plan["halo"] * channels
+
+        (sent, rows), (sent_deeper, rows_deeper) = halo_numbers(8, 3), halo_numbers(8, 9)
+        self.assertGreater(sent, rows)
+        self.assertAlmostEqual(sent_deeper - sent, rows_deeper - rows, delta=1)
+
     def ask(self, graph, *args):
         result = run(["sensitivity", graph, "--json", *args], self.folder)
         self.assert_ended(result)
