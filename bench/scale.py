@@ -59,6 +59,14 @@ def main():
     settings = [word for setting in options.set for word in ("--set", setting)]
     costs = ["--costs", options.costs] if options.costs else []
 
+    plans = {}
+
+    def plan(ranks):
+        """Read and cut once for each number of ranks: that may take longer than the steps."""
+        if ranks not in plans:
+            plans[ranks] = json.loads(run(["plan", options.data, *settings, "--ranks", ranks, "--json", *costs])[1])
+        return plans[ranks]
+
     def per_step(data, ranks):
         taken = []
         for steps in (1, 1 + options.steps):
@@ -82,8 +90,7 @@ def main():
                 run(["data", "partition", options.data, "--parts", ranks, "--out", data])
         seconds, peak = per_step(data, ranks)
         whole = whole or peak
-        plan = json.loads(run(["plan", options.data, *settings, "--ranks", ranks, "--json", *costs])[1])
-        cost = next(cost for cost in plan["ways"] if cost["way"] == WAYS.get(way, "one process"))
+        cost = next(cost for cost in plan(ranks)["ways"] if cost["way"] == WAYS.get(way, "one process"))
         planned = cost["compute_seconds"] + cost["exchange_seconds"]
         print(f"| {cost['way']} | {ranks} | {seconds:.3f} | {planned / seconds:.2f} | {peak:.0f} | {peak / whole:.2f} | "
               f"{cost['memory_bytes'] / 2**20 / peak:.2f} |", flush=True)
