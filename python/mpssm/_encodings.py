@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mpssm import _engine
-from mpssm.gso import EdgeArguments
+from mpssm._edges import EdgeArguments
 
 
 def encode_nodes(edge_index: Tensor, encodings: str = "rwse:16", edge_weight: Optional[Tensor] = None,

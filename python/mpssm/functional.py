@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from mpssm import _feed_forward, _layers, _recurrence, portable
+from mpssm._arguments import PLANS as PLANS
+from mpssm._arguments import PRECISIONS as PRECISIONS
 from mpssm._arguments import (Operators, Place, check_dense_groups, check_gso, check_like_u,
                               check_recurrence, check_sequence, groups_of, has_kernel, in_autocast,
                               in_function_transform, number_of_precision)
