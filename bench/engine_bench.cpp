@@ -27,6 +27,7 @@
 #include "mpssm/ops/runtime.h"
 #include "mpssm/ops/spmm.h"
 
+#include "bench/channel_groups.h"
 #include "bench/matrix_products.h"
 #include "bench/plain_torch.h"
 #include "bench/recurrence_contenders.h"
@@ -406,6 +407,7 @@ int main(int argc, char** argv) try {
   mpssm::bench::run_bf16_products(settings, report);
   run_recurrence(settings, report);
   run_bf16_recurrence(settings, report);
+  mpssm::bench::run_channel_groups(settings, report);
   run_grids(settings, report);
   run_small_graphs(settings, report);
   run_hundred_nodes(settings, report);
