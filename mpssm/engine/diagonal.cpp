@@ -26,8 +26,6 @@
 namespace mpssm::engine {
 namespace {
 
-using kernels::SliceLayout;
-
 /// Where a slice of [B, N, C] or [B, T, N, C] begins, and how wide it is.
 template <typename T>
 class SliceView {
@@ -56,12 +54,12 @@ class SliceView {
     return (batch_ * shape_.num_steps + t) * shape_.block();
   }
   void pack_at(const T* data, std::int64_t block, T* slice) const {
-    kernels::pack_slice(SliceLayout::kComplex, data + block + slice_.begin, shape_.channels,
-                        shape_.num_nodes(), slice_.width, slice_.lanes, slice, op_.node);
+    kernels::pack_slice(data + block + slice_.begin, shape_.channels, shape_.num_nodes(),
+                        slice_.width, slice_.lanes, slice, op_.node);
   }
   void unpack_at(const T* slice, T* data, std::int64_t block) const {
-    kernels::unpack_slice(SliceLayout::kComplex, slice, shape_.num_nodes(), slice_.width,
-                          slice_.lanes, data + block + slice_.begin, shape_.channels, op_.place);
+    kernels::unpack_slice(slice, shape_.num_nodes(), slice_.width, slice_.lanes,
+                          data + block + slice_.begin, shape_.channels, op_.place);
   }
 
   const RecurrenceShape& shape_;

@@ -68,21 +68,15 @@ struct Slices {
 template <typename T, typename S>
 void to_slices(const Slices& slices, const SliceOperator<T>& op, const T* x, S* out,
                const Executor& executor) {
-  run_tasks(executor, slices.batch * slices.count, slices.batch * slices.nodes * slices.channels,
-            [&](std::int64_t task) {
-              const std::int64_t begin = task % slices.count * slices.lanes;
-              const T* const from =
-                  x + task / slices.count * slices.nodes * slices.channels + begin;
-              const std::int64_t width = std::min(slices.lanes, slices.channels - begin);
-              S* const to = out + task * slices.slice();
-              if constexpr (kIsBf16<S>) {
-                kernels::pack_slice(from, slices.channels, slices.nodes, width, slices.lanes, to,
-                                    op.node);
-              } else {
-                kernels::pack_slice(kernels::SliceLayout::kReal, from, slices.channels,
-                                    slices.nodes, width, slices.lanes, to, op.node);
-              }
-            });
+  run_tasks(
+      executor, slices.batch * slices.count, slices.batch * slices.nodes * slices.channels,
+      [&](std::int64_t task) {
+        const std::int64_t begin = task % slices.count * slices.lanes;
+        const T* const from = x + task / slices.count * slices.nodes * slices.channels + begin;
+        const std::int64_t width = std::min(slices.lanes, slices.channels - begin);
+        S* const to = out + task * slices.slice();
+        kernels::pack_slice(from, slices.channels, slices.nodes, width, slices.lanes, to, op.node);
+      });
 }
 
 template <typename T, typename S>
@@ -93,12 +87,7 @@ void from_slices(const Slices& slices, const SliceOperator<T>& op, const S* slic
     const S* const from = sliced + task * slices.slice();
     const std::int64_t width = std::min(slices.lanes, slices.channels - begin);
     T* const to = out + task / slices.count * slices.nodes * slices.channels + begin;
-    if constexpr (kIsBf16<S>) {
-      kernels::unpack_slice(from, slices.nodes, width, slices.lanes, to, slices.channels, op.place);
-    } else {
-      kernels::unpack_slice(kernels::SliceLayout::kReal, from, slices.nodes, width, slices.lanes,
-                            to, slices.channels, op.place);
-    }
+    kernels::unpack_slice(from, slices.nodes, width, slices.lanes, to, slices.channels, op.place);
   });
 }
 

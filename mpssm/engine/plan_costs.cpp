@@ -9,6 +9,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/engine/power_chain.h"
+#include "mpssm/engine/slicing.h"
 #include "mpssm/engine/state_replay.h"
 #include "mpssm/engine/tasks.h"
 #include "mpssm/graph/spectrum.h"
@@ -98,15 +99,17 @@ class WorkCounter {
   }
 
   PlanWork diagonal() {
-    std::int64_t lanes = slice_lanes();
-    while (lanes > kernels::kMinSliceLanes && lanes / 2 >= query_.channels) lanes /= 2;
-    const double slices = batch_ * padded(lanes) / static_cast<double>(lanes);
+    const std::vector<std::int64_t> all = {0, query_.channels};
+    const Slicing slicing = query_.element_size == sizeof(double) ? Slicing::cut<double>(all)
+                                                                  : Slicing::cut<float>(all);
+    const double slices = batch_ * static_cast<double>(slicing.count());
+    const double lanes = 2.0 * static_cast<double>(slicing.half) / slicing.count();
     work_[WorkKind::kCall] += passes();
     work_[WorkKind::kTask] += passes() * (hops_ + 1.0) * slices;
-    in_slices(hops_ * slices, static_cast<double>(lanes), 1.0);
+    in_slices(hops_ * slices, lanes, 1.0);
     work_[WorkKind::kPacked] += state_ * (inputs_ + outputs_);
     if (query_.training) {
-      in_slices(hops_ * slices, static_cast<double>(lanes), 2.0);
+      in_slices(hops_ * slices, lanes, 2.0);
       const double partners = query_.temporal || query_.outputs == Outputs::kAll ? steps_ : 1.0;
       work_[WorkKind::kPacked] += state_ * (inputs_ + outputs_ + partners);
       if (query_.gso_values) {
@@ -114,7 +117,7 @@ class WorkCounter {
         const bool walks = query_.outputs == Outputs::kLast;
         const double again =
             walks ? static_cast<double>(ReplayLayout(query_.num_steps - 1).steps()) : 0.0;
-        in_slices((hops_ + again) * slices, static_cast<double>(lanes), 1.0);
+        in_slices((hops_ + again) * slices, lanes, 1.0);
         if (walks) work_[WorkKind::kPacked] += state_ * inputs_ * (1.0 + again / steps_);
         numbers(slices * entries_);
       }

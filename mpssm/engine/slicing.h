@@ -4,10 +4,12 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
 #include "mpssm/engine/recurrence.h"
+#include "mpssm/engine/tasks.h"
 #include "mpssm/kernels/recurrence.h"
 
 namespace mpssm::engine {
@@ -32,34 +34,52 @@ struct Slicing {
   template <typename S>
   static Slicing make(const RecurrenceShape& shape, std::int64_t workers) {
     const std::vector<std::int64_t> begins = shape.gso.channel_begins(shape.channels);
-    Slicing slicing = cut(begins, kernels::kMaxSliceLanes<S>);
+    std::int64_t most = kernels::kMaxSliceLanes<S>;
+    Slicing slicing = cut<S>(begins, most);
     // Narrower slices where full ones would leave workers idle.
-    for (std::int64_t most = kernels::kMaxSliceLanes<S> / 2;
-         most >= kernels::kMinSliceLanes && shape.batch * slicing.count() < workers; most /= 2) {
-      slicing = cut(begins, most);
+    while (most > kernels::kMinSliceLanes && shape.batch * slicing.count() < workers) {
+      most = kAnyLanes<S> ? most - kernels::kMinSliceLanes : most / 2;
+      slicing = cut<S>(begins, most);
     }
     return slicing;
+  }
+
+  /// Slices of `most` lanes; what is left of a group is one slice, narrower or, if the kernels have
+  /// it, wider.
+  template <typename S>
+  static Slicing cut(const std::vector<std::int64_t>& begins,
+                     std::int64_t most = kernels::kMaxSliceLanes<S>) {
+    const std::int64_t widest = kAnyLanes<S> ? most + most / 2 : most;
+    Slicing slicing;
+    for (std::size_t g = 0; g + 1 < begins.size(); ++g) {
+      for (std::int64_t begin = begins[g]; begin < begins[g + 1];) {
+        const std::int64_t left = begins[g + 1] - begin;
+        const std::int64_t width = left <= widest ? left : most;
+        const std::int64_t lanes = lanes_for<S>(width);
+        slicing.slices.push_back({static_cast<std::int64_t>(g), begin, width, lanes, slicing.half});
+        slicing.lanes = std::max(slicing.lanes, lanes);
+        slicing.half += lanes / 2;
+        begin += width;
+      }
+    }
+    return slicing;
+  }
+
+  /// Of the slices that the kernels have, the narrowest for so many channels.
+  template <typename S>
+  static std::int64_t lanes_for(std::int64_t width) {
+    if (kAnyLanes<S>) return round_up(width, kernels::kMinSliceLanes);
+    return static_cast<std::int64_t>(
+        std::bit_ceil(static_cast<std::uint64_t>(std::max(width, kernels::kMinSliceLanes))));
   }
 
   std::int64_t count() const { return std::ssize(slices); }
   const ChannelSlice& of_task(std::int64_t task) const { return slices[task % count()]; }
 
  private:
-  static Slicing cut(const std::vector<std::int64_t>& begins, std::int64_t most) {
-    Slicing slicing;
-    for (std::size_t g = 0; g + 1 < begins.size(); ++g) {
-      for (std::int64_t begin = begins[g]; begin < begins[g + 1]; begin += most) {
-        const std::int64_t width = std::min(most, begins[g + 1] - begin);
-        // Not wider than a group's last channels need.
-        std::int64_t lanes = most;
-        while (lanes > kernels::kMinSliceLanes && lanes / 2 >= width) lanes /= 2;
-        slicing.slices.push_back({static_cast<std::int64_t>(g), begin, width, lanes, slicing.half});
-        slicing.lanes = std::max(slicing.lanes, lanes);
-        slicing.half += lanes / 2;
-      }
-    }
-    return slicing;
-  }
+  /// Not of bfloat16, which has powers of two.
+  template <typename S>
+  static constexpr bool kAnyLanes = sizeof(S) > 2;
 };
 
 /// sigma spread over slices: [half], zero in the padding.

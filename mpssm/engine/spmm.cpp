@@ -99,8 +99,8 @@ void spmm(const SpmmBatch<T>& args, const Executor& executor) {
       const RowParts parts(args.a.num_rows);
       run_tasks(executor, parts.count, args.a.num_rows * width, [&](std::int64_t part) {
         const std::int64_t first = parts.begin(part);
-        kernels::pack_slice(kernels::SliceLayout::kReal, x + first * args.width, args.width,
-                            parts.end(part) - first, width, kLanes, args.scratch + first * kLanes);
+        kernels::pack_slice(x + first * args.width, args.width, parts.end(part) - first, width,
+                            kLanes, args.scratch + first * kLanes);
       });
       one.x = args.scratch;
       multiply(one, begin, width, kLanes, executor);

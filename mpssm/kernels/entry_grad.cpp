@@ -10,9 +10,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpssm/kernels/entry_grad.cpp"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
+
+#include "mpssm/kernels/slice_row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mpssm::kernels::HWY_NAMESPACE {
@@ -21,34 +22,27 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr std::int64_t kEntriesAhead = 16;
 
 template <typename T, std::int64_t kLanes, bool kNearEnd>
-HWY_INLINE void entry_grad_rows(const SliceEntryGrad<T>& args, std::int64_t row_begin,
+HWY_INLINE void entry_grad_rows(const SliceEntryGrad<T>& args,
+                                const SliceRowFactors<T, kLanes>& sigma, std::int64_t row_begin,
                                 std::int64_t row_end) {
-  const hn::CappedTag<T, kLanes / 2> d;
-  constexpr std::int64_t kWidth = static_cast<std::int64_t>(hn::MaxLanes(d));
-  constexpr int kHalf = static_cast<int>(kLanes / 2 / kWidth);
+  using R = SliceRow<T, kLanes>;
+  const typename R::D d;
   const CsrView<T> a = args.a;
   const std::int64_t last_entry = a.row_ptr[a.num_rows] - 1;
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     const T* HWY_RESTRICT p = args.p + row * kLanes;
-    hn::Vec<decltype(d)> scaled[2 * kHalf];  // conj(sigma) p
-    for (int v = 0; v < kHalf; ++v) {
-      const auto re = hn::LoadU(d, args.sigma_re + v * kWidth);
-      const auto im = hn::LoadU(d, args.sigma_im + v * kWidth);
-      const auto p_re = hn::LoadU(d, p + v * kWidth);
-      const auto p_im = hn::LoadU(d, p + kLanes / 2 + v * kWidth);
-      scaled[v] = hn::MulAdd(p_im, im, hn::Mul(p_re, re));
-      scaled[v + kHalf] = hn::NegMulAdd(p_re, im, hn::Mul(p_im, re));
-    }
+    typename R::V of_row[R::kVectors];
+    typename R::V scaled[R::kVectors];  // conj(sigma) p
+    for (int v = 0; v < R::kVectors; ++v) of_row[v] = hn::LoadU(d, p + v * R::kWidth);
+    for (int v = 0; v < R::kVectors; ++v) scaled[v] = sigma.times(of_row, v);
     for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
       std::int64_t later = e + kEntriesAhead;
       if constexpr (kNearEnd) later = std::min(later, last_entry);
-      const T* ahead = args.x + a.col[later] * kLanes;
-      hwy::Prefetch(ahead);
-      if constexpr (kLanes * sizeof(T) > 64) hwy::Prefetch(ahead + 64 / sizeof(T));
+      prefetch_row<T, kLanes>(args.x + a.col[later] * kLanes);
       const T* HWY_RESTRICT x = args.x + a.col[e] * kLanes;
       auto sum = hn::Mul(scaled[0], hn::LoadU(d, x));
-      for (int v = 1; v < 2 * kHalf; ++v) {
-        sum = hn::MulAdd(scaled[v], hn::LoadU(d, x + v * kWidth), sum);
+      for (int v = 1; v < R::kVectors; ++v) {
+        sum = hn::MulAdd(scaled[v], hn::LoadU(d, x + v * R::kWidth), sum);
       }
       args.grad[e] += hn::GetLane(hn::SumOfLanes(d, sum));
     }
@@ -59,15 +53,14 @@ template <typename T, std::int64_t kLanes>
 HWY_INLINE void entry_grad(const SliceEntryGrad<T>& args) {
   const std::int64_t rows = args.a.num_rows;
   const std::int64_t near_end = rows_before_end(args.a, kEntriesAhead, 0, rows);
-  entry_grad_rows<T, kLanes, false>(args, 0, near_end);
-  entry_grad_rows<T, kLanes, true>(args, near_end, rows);
+  const SliceRowFactors<T, kLanes> sigma(args.sigma_re, args.sigma_im, /*conjugate=*/true);
+  entry_grad_rows<T, kLanes, false>(args, sigma, 0, near_end);
+  entry_grad_rows<T, kLanes, true>(args, sigma, near_end, rows);
 }
 
 template <typename T>
 HWY_INLINE void entry_grad_by_lanes(const SliceEntryGrad<T>& args) {
-  if (args.lanes == 8) return entry_grad<T, 8>(args);
-  if (args.lanes == 16) return entry_grad<T, 16>(args);
-  if constexpr (kMaxSliceLanes<T> == 32) entry_grad<T, 32>(args);
+  with_lanes<T>(args.lanes, [&](auto lanes) { entry_grad<T, lanes()>(args); });
 }
 
 void EntryGradFloat(const SliceEntryGrad<float>& args) { entry_grad_by_lanes(args); }

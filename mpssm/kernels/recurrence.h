@@ -2,9 +2,8 @@
 // The recurrence on a slice of channels: channels never mix when W is diagonal, so a few of them
 // are taken through all steps while they sit in cache.
 //
-// A slice holds `lanes` numbers of every node, packed row after row: [N][lanes]. Complex slices
-// keep the real parts in the first half of a row and the imaginary parts in the second; outside,
-// tensors keep them in pairs (re, im, re, im, ...).
+// A slice holds `lanes` numbers of every node, packed row after row: [N][lanes]. Complex numbers
+// stand as they do in tensors, in pairs (re, im, re, im, ...).
 #pragma once
 
 #include <cstdint>
@@ -13,28 +12,27 @@
 
 namespace mpssm::kernels {
 
-/// Lanes a slice may have: a power of two between kMinSliceLanes and one 128-byte row, two cache
-/// lines, beyond which three slices of a middling graph no longer fit into the shared cache.
+/// Lanes a slice may have: a multiple of kMinSliceLanes up to kWidestSliceLanes. Beyond a row of
+/// 128 bytes, two cache lines, three slices of a middling graph no longer fit into the shared
+/// cache: a wider one pays only where it saves a narrow one beside it. Of bfloat16
+/// (recurrence_bf16.h) a power of two.
 inline constexpr std::int64_t kMinSliceLanes = 8;
 template <typename T>
 inline constexpr std::int64_t kMaxSliceLanes = 128 / static_cast<std::int64_t>(sizeof(T));
-
-enum class SliceLayout { kReal, kComplex };
+template <typename T>
+inline constexpr std::int64_t kWidestSliceLanes = kMaxSliceLanes<T> * 3 / 2;
 
 /// Copies `width` <= lanes numbers of each of `rows` rows, `stride` apart, into a slice; the rest
-/// of the lanes become zero. For kComplex `width` is even and pairs are taken apart. With `order`,
-/// row i of the slice is row order[i] of the source.
+/// of the lanes become zero. With `order`, row i of the slice is row order[i] of the source.
 template <typename T>
-void pack_slice(SliceLayout layout, const T* source, std::int64_t stride, std::int64_t rows,
-                std::int64_t width, std::int64_t lanes, T* slice,
-                const std::int32_t* order = nullptr) noexcept;
+void pack_slice(const T* source, std::int64_t stride, std::int64_t rows, std::int64_t width,
+                std::int64_t lanes, T* slice, const std::int32_t* order = nullptr) noexcept;
 
 /// The way back: the first `width` numbers of each row. With `order`, row i of the target is row
 /// order[i] of the slice.
 template <typename T>
-void unpack_slice(SliceLayout layout, const T* slice, std::int64_t rows, std::int64_t width,
-                  std::int64_t lanes, T* target, std::int64_t stride,
-                  const std::int32_t* order = nullptr) noexcept;
+void unpack_slice(const T* slice, std::int64_t rows, std::int64_t width, std::int64_t lanes,
+                  T* target, std::int64_t stride, const std::int32_t* order = nullptr) noexcept;
 
 /// One step, y = sigma * (A x) + add, all rows.
 template <typename T>

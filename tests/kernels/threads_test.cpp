@@ -122,26 +122,24 @@ TYPED_TEST(Threads, ShareTheSlicesOfTheRecurrence) {
   const auto input = this->random(kRows * kChannels);
   const auto re = this->random(kSlices * kLanes / 2);
   const auto im = this->random(kSlices * kLanes / 2);
-  expect_same_bits<T>(kRows * kChannels, kSlices,
-                      [&](T* out, std::int64_t begin, std::int64_t end) {
-                        std::vector<T> x(kRows * kLanes);
-                        std::vector<T> y(x.size());
-                        for (std::int64_t slice = begin; slice < end; ++slice) {
-                          const std::int64_t width = std::min(kLanes, kChannels - slice * kLanes);
-                          pack_slice(SliceLayout::kComplex, input.data() + slice * kLanes,
-                                     kChannels, kRows, width, kLanes, x.data());
-                          SliceStep<T> step;
-                          step.a = a;
-                          step.lanes = kLanes;
-                          step.x = step.add = x.data();
-                          step.sigma_re = re.data() + slice * kLanes / 2;
-                          step.sigma_im = im.data() + slice * kLanes / 2;
-                          step.y = y.data();
-                          slice_step(step);
-                          unpack_slice(SliceLayout::kComplex, y.data(), kRows, width, kLanes,
-                                       out + slice * kLanes, kChannels);
-                        }
-                      });
+  expect_same_bits<T>(
+      kRows * kChannels, kSlices, [&](T* out, std::int64_t begin, std::int64_t end) {
+        std::vector<T> x(kRows * kLanes);
+        std::vector<T> y(x.size());
+        for (std::int64_t slice = begin; slice < end; ++slice) {
+          const std::int64_t width = std::min(kLanes, kChannels - slice * kLanes);
+          pack_slice(input.data() + slice * kLanes, kChannels, kRows, width, kLanes, x.data());
+          SliceStep<T> step;
+          step.a = a;
+          step.lanes = kLanes;
+          step.x = step.add = x.data();
+          step.sigma_re = re.data() + slice * kLanes / 2;
+          step.sigma_im = im.data() + slice * kLanes / 2;
+          step.y = y.data();
+          slice_step(step);
+          unpack_slice(y.data(), kRows, width, kLanes, out + slice * kLanes, kChannels);
+        }
+      });
 }
 
 TYPED_TEST(Threads, ShareTheSlicesOfTheAdjointRecurrence) {
