@@ -48,6 +48,7 @@ struct SliceOperator {
   explicit SliceOperator(const RecurrenceShape& shape, std::int64_t group = 0) {
     if (shape.gso.is_sequence()) {
       sequence_ = &shape.gso;
+      group_ = group;
       return;
     }
     a = shape.gso.of_group(group).view<T>();
@@ -63,15 +64,16 @@ struct SliceOperator {
 
   /// A of the step from X(t) to X(t+1) of one copy of the batch, and its transpose.
   kernels::CsrView<T> at(std::int64_t copy, std::int64_t t) const {
-    return sequence_ == nullptr ? a : sequence_->at(copy, t).template view<T>();
+    return sequence_ == nullptr ? a : sequence_->at(copy, t, group_).template view<T>();
   }
   kernels::CsrView<T> transposed_at(std::int64_t copy, std::int64_t t) const {
     return sequence_ == nullptr ? a_transposed
-                                : sequence_->at(copy, t).template transpose_view<T>();
+                                : sequence_->at(copy, t, group_).template transpose_view<T>();
   }
 
  private:
   const graph::Operators* sequence_ = nullptr;
+  std::int64_t group_ = 0;
 };
 
 /// Of every group of channels.

@@ -34,7 +34,14 @@ Operators::Operators(std::vector<OperatorGroup> groups) {
   groups_ = std::make_shared<const std::vector<OperatorGroup>>(std::move(groups));
 }
 
-Operators Operators::sequence(std::vector<Gso> operators, std::vector<std::int32_t> index,
+struct Operators::Sequence {
+  std::vector<Operators> operators;  // none of which is a sequence
+  std::vector<std::int32_t> index;   // [copies, steps]
+  std::int64_t steps = 0;
+  std::size_t largest = 0;  // of the operators
+};
+
+Operators Operators::sequence(std::vector<Operators> operators, std::vector<std::int32_t> index,
                               std::int64_t steps) {
   const auto fail = [](const std::string& what) {
     throw std::invalid_argument("Operators::sequence: " + what);
@@ -44,22 +51,31 @@ Operators Operators::sequence(std::vector<Gso> operators, std::vector<std::int32
     fail(fmt::format("expected an operator for each of {} steps, got an index of {}", steps,
                      index.size()));
   }
-  Operators result;
-  result.first_ = operators.front();
-  for (const Gso& gso : operators) {
-    if (!std::ranges::equal(gso.graph_ptr(), result.first_.graph_ptr())) {
+  const Operators& front = operators.front();
+  std::size_t largest = 0;
+  for (std::size_t i = 0; i < operators.size(); ++i) {
+    const Operators& each = operators[i];
+    if (each.is_sequence()) fail("expected operators of one step each, got a sequence");
+    if (each.has_low_rank()) fail("expected sparse operators, got one of low rank");
+    if (!std::ranges::equal(each.graph_ptr(), front.graph_ptr())) {
       fail(fmt::format("expected operators on the same nodes and graphs, got {} nodes beside {}",
-                       gso.num_nodes(), result.first_.num_nodes()));
+                       each.num_nodes(), front.num_nodes()));
     }
-    if (gso.num_nonzeros() > result.first_.num_nonzeros()) result.first_ = gso;
+    bool same_shares = each.num_groups() == front.num_groups();
+    for (std::int64_t g = 0; same_shares && g < each.num_groups(); ++g) {
+      same_shares = each.share(g) == front.share(g);
+    }
+    if (!same_shares) fail("expected the same groups of channels at every step");
+    if (each.num_nonzeros() > operators[largest].num_nonzeros()) largest = i;
   }
   for (const std::int32_t i : index) {
     if (i < 0 || i >= std::ssize(operators)) {
       fail(fmt::format("expected an index below {}, got {}", operators.size(), i));
     }
   }
-  result.sequence_ =
-      std::make_shared<const Sequence>(Sequence{std::move(operators), std::move(index), steps});
+  Operators result = operators[largest];
+  result.sequence_ = std::make_shared<const Sequence>(
+      Sequence{std::move(operators), std::move(index), steps, largest});
   return result;
 }
 
@@ -69,11 +85,15 @@ std::int64_t Operators::num_copies() const {
   return is_sequence() ? std::ssize(sequence_->index) / sequence_->steps : 1;
 }
 
-const Gso& Operators::at(std::int64_t copy, std::int64_t step) const {
-  if (!is_sequence()) return only();
+const Gso& Operators::at(std::int64_t copy, std::int64_t step, std::int64_t group) const {
+  if (!is_sequence()) return of_group(group);
   const std::int64_t row = num_copies() == 1 ? 0 : copy;
-  return sequence_->operators[static_cast<std::size_t>(
-      sequence_->index[static_cast<std::size_t>(row * sequence_->steps + step)])];
+  const std::int32_t i = sequence_->index[static_cast<std::size_t>(row * sequence_->steps + step)];
+  return sequence_->operators[static_cast<std::size_t>(i)].of_group(group);
+}
+
+Operators Operators::largest() const {
+  return is_sequence() ? sequence_->operators[sequence_->largest] : *this;
 }
 
 Operators Operators::steps(std::int64_t begin, std::int64_t end) const {
@@ -106,7 +126,7 @@ const Gso& Operators::only() const {
 }
 
 const Gso& Operators::of_group(std::int64_t group) const {
-  if (groups_ == nullptr) return only();
+  if (groups_ == nullptr || is_sequence()) return only();
   if (is_low_rank(group)) {
     throw std::invalid_argument(
         fmt::format("expected a sparse operator of group {}, got {}, which has low rank", group,
@@ -152,8 +172,11 @@ Operators Operators::with_factors(std::span<const double> factors) const {
 }
 
 Operators Operators::alone(std::int64_t group) const {
-  if (!is_low_rank(group)) return of_group(group);
-  return Operators({{.gso = {}, .low_rank = low_rank(group)}});
+  if (is_low_rank(group)) return Operators({{.gso = {}, .low_rank = low_rank(group)}});
+  if (!is_sequence()) return of_group(group);
+  std::vector<Operators> operators;
+  for (const Operators& step : sequence_->operators) operators.push_back(step.of_group(group));
+  return sequence(std::move(operators), sequence_->index, sequence_->steps);
 }
 
 std::int64_t Operators::share(std::int64_t group) const {
@@ -161,7 +184,7 @@ std::int64_t Operators::share(std::int64_t group) const {
 }
 
 std::int64_t Operators::num_nonzeros() const {
-  if (is_sequence()) return first_.num_nonzeros();
+  if (is_sequence()) return largest().num_nonzeros();
   std::int64_t sum = 0;
   for (std::int64_t g = 0; g < num_groups(); ++g) {
     sum += is_low_rank(g) ? low_rank(g).num_factors() : of_group(g).num_nonzeros();

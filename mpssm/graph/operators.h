@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operators of one recurrence: usually one A, or one for each group of channels, or one for
-// each step of a sequence of graphs.
+// The operators of one recurrence: usually one A, or one for each group of channels, or one (or as
+// many as there are groups) for each step of a sequence of graphs.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +45,9 @@ class Operators {
 
   /// A sequence of graphs, A(t): copy b of a batch goes to its step t by
   /// operators[index[b * steps + t]], X(t) = A(t) X(t-1) W + C(t). An index of one row serves all
-  /// copies. Throws std::invalid_argument unless all have the same nodes and graphs and the index
-  /// names them.
-  static Operators sequence(std::vector<Gso> operators, std::vector<std::int32_t> index,
+  /// copies. Throws std::invalid_argument unless all have the same nodes, graphs and shares of
+  /// groups, none of low rank, and the index names them.
+  static Operators sequence(std::vector<Operators> operators, std::vector<std::int32_t> index,
                             std::int64_t steps);
 
   std::int64_t num_groups() const;
@@ -58,10 +58,10 @@ class Operators {
   bool is_sequence() const { return sequence_ != nullptr; }
   std::int64_t num_steps() const;   ///< of a sequence
   std::int64_t num_copies() const;  ///< of a batch that it tells apart; 1: all alike
-  /// A of the step to X(step + 1): of a sequence, else only().
-  const Gso& at(std::int64_t copy, std::int64_t step) const;
-  /// Of a sequence the one with most entries, else itself: what costs are reckoned with.
-  Operators largest() const { return is_sequence() ? Operators(first_) : *this; }
+  /// A of the step to X(step + 1), of one group of channels.
+  const Gso& at(std::int64_t copy, std::int64_t step, std::int64_t group = 0) const;
+  /// Of a sequence the step with most entries, else itself: what costs are reckoned with.
+  Operators largest() const;
   /// Steps [begin, end) of a sequence; what has no steps is itself.
   Operators steps(std::int64_t begin, std::int64_t end) const;
 
@@ -80,7 +80,7 @@ class Operators {
   std::int64_t num_values() const;
   /// With other factors of factor_group(), [2, N, rank].
   Operators with_factors(std::span<const double> factors) const;
-  /// The operator of a group, for all channels.
+  /// What one group of channels is moved by, as if there were no other; of a sequence, too.
   Operators alone(std::int64_t group) const;
 
   std::int64_t num_nodes() const { return graph_ptr().back(); }
@@ -95,14 +95,11 @@ class Operators {
   std::vector<std::int64_t> channel_begins(std::int64_t channels) const;
 
  private:
-  struct Sequence {
-    std::vector<Gso> operators;
-    std::vector<std::int32_t> index;  // [copies, steps]
-    std::int64_t steps = 0;
-  };
-  Gso first_;                                                 // unused if there are groups
-  std::shared_ptr<const std::vector<OperatorGroup>> groups_;  // null: first_ alone
-  std::shared_ptr<const Sequence> sequence_;                  // null: A is the same at every step
+  struct Sequence;
+  Gso first_;  // unused if there are groups
+  /// Null: first_ alone. Of a sequence, those of its largest step.
+  std::shared_ptr<const std::vector<OperatorGroup>> groups_;
+  std::shared_ptr<const Sequence> sequence_;  // null: A is the same at every step
 };
 
 /// The operators of some graphs of a batch, see select_graphs() of one.

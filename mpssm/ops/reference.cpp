@@ -73,7 +73,7 @@ at::Tensor hop_of_groups(const graph::Operators& gso, const at::Tensor& x, const
     const at::Tensor moved =
         gso.is_low_rank(g)
             ? hop_by_factors(gso.low_rank(g), own, g == gso.factor_group() ? values : at::Tensor())
-            : reference_spmm(gso.of_group(g), own);
+            : hop_at(gso.alone(g), own, t, {});
     parts.push_back(
         reference_times_w(moved, w.is_complex() ? of_group : of_group.view({width, width})));
     w_begin += numbers;

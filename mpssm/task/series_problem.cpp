@@ -44,13 +44,13 @@ class OperatorsOverTime {
       throw base::Error("data.graph_over_time",
                         dataset.name + " has edges without times, one graph for all steps");
     }
-    if (!groups.is_single()) {
-      throw base::Error("data.graph_over_time",
-                        "a sequence of graphs has one operator for all channels, got model.gso = " +
-                            to_string(groups));
-    }
     for (const graph::Graph& graph : series.changing.graphs) {
-      steps_.push_back(graph::make_gso(graph, {.kind = groups.groups[0].kind}));
+      steps_.push_back(graph::make_operators(graph, groups));
+      if (steps_.back().has_low_rank()) {
+        throw base::Error("data.graph_over_time",
+                          "a sequence of graphs has no virtual_node or adaptive, got model.gso = " +
+                              to_string(groups));
+      }
     }
     of_step_ = series.changing.of_step;
   }
@@ -58,7 +58,7 @@ class OperatorsOverTime {
   /// Of steps [window, window + lags) for each window.
   graph::Operators of(Samples windows, std::int64_t lags) const {
     if (steps_.empty()) return gso_;
-    std::vector<graph::Gso> used;
+    std::vector<graph::Operators> used;
     std::vector<std::int32_t> place(steps_.size(), -1);
     std::vector<std::int32_t> index;
     for (const std::int64_t window : windows) {
@@ -87,13 +87,13 @@ class OperatorsOverTime {
   std::int64_t bytes() const {
     constexpr std::int64_t kOfEntry = 40;
     std::int64_t entries = steps_.empty() ? gso_.num_nonzeros() : 0;
-    for (const graph::Gso& gso : steps_) entries += gso.num_nonzeros() + gso.num_nodes();
+    for (const graph::Operators& gso : steps_) entries += gso.num_nonzeros() + gso.num_nodes();
     return kOfEntry * entries;
   }
 
  private:
   graph::Operators gso_;
-  std::vector<graph::Gso> steps_;  // empty: gso_ at every step
+  std::vector<graph::Operators> steps_;  // empty: gso_ at every step
   std::vector<std::int32_t> of_step_;
 };
 

@@ -154,6 +154,14 @@ class ChangingGraph(BadInput):
             self.assertEqual(again, losses[0])
         self.refuse(["sensitivity", "run", "--source", "a", "--target", "b"], "changes with time")
 
+    def test_groups_of_channels_have_operators_that_change(self):
+        groups = ["--set", "data.graph_over_time=true", "--set", "model.gso=random_walk,transpose:2"]
+        for state in ("stable", "dense"):
+            with self.subTest(state):
+                self.succeed("train", "s", "--quiet", "--out", state, *TINY, *groups, "--set", f"model.state={state}")
+                self.succeed("evaluate", state)
+                self.assertEqual(len(self.succeed("predict", state).out.splitlines()), 4)
+
     def test_what_does_not_change_is_refused(self):
         self.write("still/series.csv", series())
         self.write("still/edges.csv", "src,dst\na,b\na,c\n")

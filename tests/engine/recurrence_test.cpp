@@ -120,9 +120,7 @@ void hop(const Case& c, Numbers& x, std::int64_t copy, std::int64_t step) {
   }
   const std::vector<std::int64_t> begins = shape.gso.channel_begins(channels);
   for (std::int64_t g = 0; g < shape.gso.num_groups(); ++g) {
-    const graph::Gso& gso =
-        shape.gso.is_sequence() ? shape.gso.at(copy, step) : shape.gso.of_group(g);
-    const auto a = gso.view<double>();
+    const auto a = shape.gso.at(copy, step, g).view<double>();
     for (std::int64_t i = 0; i < shape.num_nodes(); ++i) {
       for (std::int64_t j = begins[g]; j < begins[g + 1]; ++j) {
         double sum = 0.0;
@@ -693,8 +691,8 @@ TEST_P(PlanOfEntries, HasTheSameBitsOfThemOnAnyNumberOfWorkers) {
 }
 
 /// Three graphs on 6 nodes: edges appear, vanish, and change their weight.
-graph::Operators changing(std::int64_t copies, std::int64_t steps) {
-  std::vector<graph::Gso> operators = {directed()};
+graph::Operators changing(std::int64_t copies, std::int64_t steps, bool grouped) {
+  std::vector<graph::Operators> operators = {directed()};
   for (const double weight : {0.5, 2.0}) {
     graph::EdgeList edges;
     edges.num_nodes = 6;
@@ -704,6 +702,9 @@ graph::Operators changing(std::int64_t copies, std::int64_t steps) {
     operators.push_back(
         graph::make_gso(graph::Graph::from_edges(edges, graph::Direction::kDirected)));
   }
+  if (grouped) {
+    for (graph::Operators& each : operators) each = in_groups(each.only(), false);
+  }
   std::vector<std::int32_t> index;
   for (std::int64_t i = 0; i < copies * steps; ++i) {
     index.push_back(static_cast<std::int32_t>(i * i % 7 % 3));
@@ -712,13 +713,17 @@ graph::Operators changing(std::int64_t copies, std::int64_t steps) {
 }
 
 TEST_P(PlanOfEntries, TakesASequenceOfGraphs) {
-  for (const bool diagonal : {GetParam() == Plan::kDiagonal, true}) {
-    for (Case c : all_cases(GetParam(), directed(), 4)) {
+  for (const auto& [diagonal, grouped] : {std::pair(GetParam() == Plan::kDiagonal, false),
+                                          {true, false},
+                                          {GetParam() == Plan::kDiagonal, true}}) {
+    const std::int64_t channels = grouped ? 8 : 4;
+    const graph::Operators like = changing(1, 1, grouped).largest();
+    for (Case c : all_cases(GetParam(), like, channels, grouped ? 2 : 1)) {
       const RecurrenceShape& shape = c.call.shape;
       c.call.shape.diagonal = diagonal;
-      if (diagonal) c.w_state.resize(4);
+      if (diagonal) c.w_state.resize(static_cast<std::size_t>(channels));
       for (const std::int64_t copies : {std::int64_t{1}, shape.batch}) {
-        c.call.shape.gso = changing(copies, shape.num_steps);
+        c.call.shape.gso = changing(copies, shape.num_steps, grouped);
         c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};
         const Numbers grad = random_numbers(c.output_size(), 4);
         const Result<double> got = run<double>(c, grad, SerialExecutor());
@@ -733,9 +738,10 @@ TEST_P(PlanOfEntries, TakesASequenceOfGraphs) {
 }
 
 TEST_P(PlanOfEntries, HasTheSameBitsOfASequenceOnAnyNumberOfWorkers) {
-  std::vector<graph::Gso> operators;
+  std::vector<graph::Operators> operators;
   for (const std::uint64_t seed : {5, 6}) {
-    operators.push_back(graph::make_gso(graph::make_random_connected(1500, 3000, seed)));
+    operators.push_back(
+        in_groups(graph::make_gso(graph::make_random_connected(1500, 3000, seed)), false));
   }
   Case c = make_case(GetParam(), operators[0], 2, 5, 40, true, Outputs::kAll, true);
   c.call.shape.gso = graph::Operators::sequence(operators, {0, 1, 1, 0, 1, 1, 0, 1, 0, 0}, 5);

@@ -50,8 +50,8 @@ TEST(Operators, DealChannelsInPairsByShares) {
 }
 
 TEST(Operators, OfASequenceAreTakenStepByStep) {
-  const std::vector<Gso> operators = {make_gso(make_grid(3, 4)),
-                                      make_gso(make_ring(12), {.kind = GsoKind::kAdjacency})};
+  const std::vector<Operators> operators = {make_gso(make_grid(3, 4)),
+                                            make_gso(make_ring(12), {.kind = GsoKind::kAdjacency})};
   const Operators both = Operators::sequence(operators, {0, 0, 1, 1, 0, 1}, 3);
   EXPECT_TRUE(both.is_sequence());
   EXPECT_FALSE(both.is_single());
@@ -85,6 +85,35 @@ TEST(Operators, OfASequenceAreTakenStepByStep) {
         Operators::sequence({make_gso(make_ring(4)), make_gso(make_ring(5))}, {0}, 1);
       },
       ThrowsMessage<std::invalid_argument>(HasSubstr("got 5 nodes beside 4")));
+}
+
+TEST(Operators, OfASequenceMayBeInGroups) {
+  const Operators grid = three_on(make_grid(3, 4));
+  const Operators ring = three_on(make_ring(12));
+  const Operators both = Operators::sequence({ring, grid}, {0, 1, 1, 0}, 2);
+  EXPECT_EQ(both.num_groups(), 3);
+  EXPECT_THAT(both.channel_begins(64), ElementsAre(0, 32, 48, 64));
+  EXPECT_EQ(both.num_nonzeros(), grid.num_nonzeros());
+  EXPECT_EQ(both.largest().of_group(1).col().data(), grid.of_group(1).col().data());
+  EXPECT_EQ(both.at(0, 0, 1).col().data(), ring.of_group(1).col().data());
+  EXPECT_EQ(both.at(0, 1, 2).col().data(), grid.of_group(2).col().data());
+  const Operators second = both.steps(1, 2).alone(1);
+  EXPECT_TRUE(second.is_sequence());
+  EXPECT_EQ(second.num_groups(), 1);
+  EXPECT_EQ(second.at(1, 0).col().data(), ring.of_group(1).col().data());
+  EXPECT_TRUE(grid.alone(1).is_single());
+  EXPECT_THAT([&] { both.of_group(0); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("got a sequence of graphs")));
+  EXPECT_THAT(
+      [&] {
+        Operators::sequence({grid, make_gso(make_grid(3, 4))}, {0, 1}, 2);
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("the same groups of channels")));
+  EXPECT_THAT(
+      [&] {
+        Operators::sequence({both}, {0, 0}, 2);
+      },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("got a sequence")));
 }
 
 TEST(Operators, AreRefusedWhereTheyDoNotFitTogether) {

@@ -2,6 +2,7 @@
 // Operators per group of channels and several hops per step, on tensors: values, gradients,
 // instruction sets, errors. Every plan on plain memory: tests/engine/recurrence_test.cpp.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -151,6 +152,33 @@ TEST(RecurrenceOfGroups, FactorsOfLowRankMayBeGiven) {
                                                   0.5 * torch::randn({2, 7, 2}, torch::kDouble)};
     EXPECT_TRUE(close(by(c.plan)(arguments), by(Plan::kReference)(arguments), 1e-12));
     expect_gradients(by(c.plan), arguments);
+  }
+}
+
+// A(t) for each group: the definition, and pieces that are the whole.
+TEST(RecurrenceOfGroups, MayChangeFromStepToStep) {
+  torch::manual_seed(6);
+  const graph::Operators operators = graph::Operators::sequence(
+      {three_groups(), three_groups("random_walk,laplacian:2,adjacency")}, {0, 1, 1, 1, 0, 0}, 3);
+  const auto u = torch::randn({2, 3, 7, 8}, torch::kDouble);
+  for (const Plan plan : {Plan::kStepwise, Plan::kDiagonal}) {
+    SCOPED_TRACE(to_string(plan));
+    const RecurrenceWeights weights{plan == Plan::kDiagonal
+                                        ? 0.5 * random_sigma(4, torch::kDouble)
+                                        : dense_of_groups(operators, 8, torch::kDouble)};
+    const auto whole =
+        recurrence_temporal(operators, u, weights, {.plan = plan, .outputs = Outputs::kAll});
+    EXPECT_TRUE(close(whole.output,
+                      recurrence_temporal(operators, u, weights,
+                                          {.plan = Plan::kReference, .outputs = Outputs::kAll})
+                          .output,
+                      1e-12));
+    RecurrenceResult piece;
+    for (const auto& [begin, end] : {std::pair(0, 1), {1, 3}}) {
+      piece = recurrence_temporal(operators.steps(begin, end), u.slice(1, begin, end), weights,
+                                  {.plan = plan, .outputs = Outputs::kAll, .initial = piece.state});
+      EXPECT_TRUE(close(piece.output, whole.output.slice(1, begin, end), 1e-12));
+    }
   }
 }
 

@@ -53,7 +53,7 @@ TEST(Theory, JacobianOfTheStateIsThePowerOfTheOperatorTimesThePowerOfW) {
 }
 
 graph::Operators changing_operators(std::int64_t steps, std::int64_t copies) {
-  std::vector<graph::Gso> operators;
+  std::vector<graph::Operators> operators;
   for (const std::uint64_t seed : {4, 5, 6}) {
     operators.push_back(graph::make_gso(graph::make_random_connected(12, 20, seed),
                                         {.kind = graph::GsoKind::kRandomWalk}));
