@@ -9,6 +9,28 @@
 
 #include "mpssm/kernels/entries_ahead.h"
 
+#ifndef MPSSM_KERNELS_SLICE_COPY_
+#define MPSSM_KERNELS_SLICE_COPY_
+namespace mpssm::kernels {
+namespace {
+
+/// Rows on their way into a slice or out of one.
+template <typename T>
+struct SliceCopy {
+  const T* from;
+  std::int64_t from_stride;
+  T* to;
+  std::int64_t to_stride;
+  std::int64_t rows;
+  std::int64_t width;
+  std::int64_t lanes;
+  const std::int32_t* order;  // of the rows of `from`; null: as they come
+};
+
+}  // namespace
+}  // namespace mpssm::kernels
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpssm/kernels/recurrence.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -43,12 +65,13 @@ HWY_INLINE void gather(const CsrView<T>& a, const T* HWY_RESTRICT x, std::int64_
   }
 }
 
+// Arguments of loops by value: a store may for all the compiler knows write to what is referred to.
+
 template <typename T, std::int64_t kLanes, bool kScaled, bool kNearEnd>
-HWY_INLINE void step_rows(const SliceStep<T>& p, const SliceRowFactors<T, kLanes>* sigma,
+HWY_INLINE void step_rows(const SliceStep<T> p, const SliceRowFactors<T, kLanes>* sigma,
                           std::int64_t row_begin, std::int64_t row_end) {
   using R = SliceRow<T, kLanes>;
   const typename R::D d;
-  // A copy, because a store may for all the compiler knows write to p.
   const CsrView<T> a = p.a;
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     typename R::V sum[R::kVectors];
@@ -72,7 +95,7 @@ HWY_INLINE void step_rows(const SliceStep<T>& p, const SliceRowFactors<T, kLanes
 
 /// kGrad: with the inner product with `other`.
 template <typename T, std::int64_t kLanes, bool kGrad>
-HWY_INLINE void adjoint_rows(const SliceAdjointStep<T>& p) {
+HWY_INLINE void adjoint_rows(const SliceAdjointStep<T> p) {
   using R = SliceRow<T, kLanes>;
   const typename R::D d;
   const CsrView<T> a = p.a_transposed;
@@ -160,6 +183,63 @@ HWY_INLINE void adjoint(const SliceAdjointStep<T>& p) {
   with_lanes<T>(p.lanes, [&](auto lanes) { adjoint_lanes<T, lanes()>(p); });
 }
 
+/// The first numbers of a row; all of them if there are as many as lanes.
+template <typename T, std::int64_t kLanes>
+HWY_INLINE void copy_row(const T* HWY_RESTRICT from, std::int64_t width, T* HWY_RESTRICT to) {
+  using R = SliceRow<T, kLanes>;
+  const typename R::D d;
+  if (width == kLanes) {
+    for (std::int64_t j = 0; j < kLanes; j += R::kWidth)
+      hn::StoreU(hn::LoadU(d, from + j), d, to + j);
+    return;
+  }
+  // The last ones together with some before them.
+  const hn::CappedTag<T, kMinSliceLanes> few;
+  constexpr auto kFew = static_cast<std::int64_t>(hn::MaxLanes(few));
+  std::int64_t j = 0;
+  for (; j + kFew <= width; j += kFew) hn::StoreU(hn::LoadU(few, from + j), few, to + j);
+  if (j > 0) {
+    j = width - kFew;
+    hn::StoreU(hn::LoadU(few, from + j), few, to + j);
+    return;
+  }
+  for (; j < width; ++j) to[j] = from[j];
+}
+
+/// kPack: into a slice, else out of one. Rows of a few hundred channels leave a page after some
+/// steps, and what guesses for the hardware does, too: it is told of later rows.
+template <typename T, std::int64_t kLanes, bool kPack>
+HWY_INLINE void copy_rows(const SliceCopy<T> p) {
+  const typename SliceRow<T, kLanes>::D d;
+  constexpr auto kLine = static_cast<std::int64_t>(64 / sizeof(T));
+  for (std::int64_t row = 0; row < p.rows; ++row) {
+    const std::int64_t later = std::min(row + kPrefetchEntries, p.rows - 1);
+    prefetch_row<T, kLanes>(p.from + (p.order == nullptr ? later : p.order[later]) * p.from_stride);
+    const T* from = p.from + (p.order == nullptr ? row : p.order[row]) * p.from_stride;
+    T* to = p.to + row * p.to_stride;
+    if constexpr (kPack) {
+      if (p.width < kLanes) {
+        for (std::int64_t j = 0; j < kLanes; j += SliceRow<T, kLanes>::kWidth) {
+          hn::StoreU(hn::Zero(d), d, to + j);
+        }
+      }
+    } else {
+      const T* ahead = p.to + later * p.to_stride;
+      for (std::int64_t j = 0; j < kLanes; j += kLine) __builtin_prefetch(ahead + j, 1);
+    }
+    copy_row<T, kLanes>(from, p.width, to);
+  }
+}
+
+template <bool kPack, typename T>
+HWY_INLINE void copy_slice(const SliceCopy<T>& p) {
+  with_lanes<T>(p.lanes, [&](auto lanes) { copy_rows<T, lanes(), kPack>(p); });
+}
+
+void PackFloat(const SliceCopy<float>& p) { copy_slice<true>(p); }
+void PackDouble(const SliceCopy<double>& p) { copy_slice<true>(p); }
+void UnpackFloat(const SliceCopy<float>& p) { copy_slice<false>(p); }
+void UnpackDouble(const SliceCopy<double>& p) { copy_slice<false>(p); }
 void StepFloat(const SliceStep<float>& p) { step(p); }
 void StepDouble(const SliceStep<double>& p) { step(p); }
 void AdjointFloat(const SliceAdjointStep<float>& p) { adjoint(p); }
@@ -175,6 +255,10 @@ HWY_EXPORT(StepFloat);
 HWY_EXPORT(StepDouble);
 HWY_EXPORT(AdjointFloat);
 HWY_EXPORT(AdjointDouble);
+HWY_EXPORT(PackFloat);
+HWY_EXPORT(PackDouble);
+HWY_EXPORT(UnpackFloat);
+HWY_EXPORT(UnpackDouble);
 
 void slice_step(const SliceStep<float>& step) noexcept { HWY_DYNAMIC_DISPATCH(StepFloat)(step); }
 void slice_step(const SliceStep<double>& step) noexcept { HWY_DYNAMIC_DISPATCH(StepDouble)(step); }
@@ -185,57 +269,25 @@ void slice_adjoint_step(const SliceAdjointStep<double>& step) noexcept {
   HWY_DYNAMIC_DISPATCH(AdjointDouble)(step);
 }
 
-namespace {
-
-// Rows of a few hundred channels leave a page after some steps, and what guesses for the hardware
-// does, too: it is told of a later row.
-constexpr std::int64_t kRowsAhead = 16;
-
-/// Row `row` of an array, and a word to the cache about a later one.
-template <int kWrite, typename T>
-T* row_of(T* array, std::int64_t stride, std::int64_t rows, std::int64_t row, std::int64_t width,
-          const std::int32_t* order = nullptr) {
-  constexpr auto kLine = static_cast<std::int64_t>(64 / sizeof(T));
-  const std::int64_t later = std::min(row + kRowsAhead, rows - 1);
-  T* const ahead = array + (order == nullptr ? later : order[later]) * stride;
-  for (std::int64_t line = 0; line < width; line += kLine) __builtin_prefetch(ahead + line, kWrite);
-  return array + (order == nullptr ? row : order[row]) * stride;
-}
-
-/// A few numbers at a time; the last ones together with some before them.
-template <typename T>
-void copy_row(const T* from, std::int64_t width, T* to) {
-  constexpr std::int64_t kStep = kMinSliceLanes;
-  if (width < kStep) {
-    for (std::int64_t j = 0; j < width; ++j) to[j] = from[j];
-    return;
-  }
-  for (std::int64_t j = 0; j + kStep <= width; j += kStep) std::copy_n(from + j, kStep, to + j);
-  std::copy_n(from + width - kStep, kStep, to + width - kStep);
-}
-
-}  // namespace
-
 template <typename T>
 void pack_slice(const T* source, std::int64_t stride, std::int64_t rows, std::int64_t width,
                 std::int64_t lanes, T* slice, const std::int32_t* order) noexcept {
-  constexpr std::int64_t kStep = kMinSliceLanes;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    T* const to = slice + row * lanes;
-    const T* const from = row_of<0>(source, stride, rows, row, width, order);
-    for (std::int64_t j = width / kStep * kStep; j < lanes; j += kStep) {
-      std::fill_n(to + j, kStep, T{0});
-    }
-    copy_row(from, width, to);
+  const SliceCopy<T> copy{source, stride, slice, lanes, rows, width, lanes, order};
+  if constexpr (sizeof(T) == sizeof(float)) {
+    HWY_DYNAMIC_DISPATCH(PackFloat)(copy);
+  } else {
+    HWY_DYNAMIC_DISPATCH(PackDouble)(copy);
   }
 }
 
 template <typename T>
 void unpack_slice(const T* slice, std::int64_t rows, std::int64_t width, std::int64_t lanes,
                   T* target, std::int64_t stride, const std::int32_t* order) noexcept {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const T* const from = row_of<0>(slice, lanes, rows, row, width, order);
-    copy_row(from, width, row_of<1>(target, stride, rows, row, width));
+  const SliceCopy<T> copy{slice, lanes, target, stride, rows, width, lanes, order};
+  if constexpr (sizeof(T) == sizeof(float)) {
+    HWY_DYNAMIC_DISPATCH(UnpackFloat)(copy);
+  } else {
+    HWY_DYNAMIC_DISPATCH(UnpackDouble)(copy);
   }
 }
 
