@@ -47,6 +47,7 @@ class Memory(program.ProgramTest):
         # Large enough to count: own series start from a small network.
         series = ["series.npz", *settings(train__epochs=1, train__batch=64, model__channels=64, model__skip="false",
                                           model__dropout=0.2)]
+        three_groups = settings(model__gso="sym_normalized:2,random_walk,adjacency")
         cases = {
             "eight blocks": board,
             "two wide blocks": [*board, *settings(model__channels=128, model__blocks=2, model__dropout=0)],
@@ -61,6 +62,18 @@ class Memory(program.ProgramTest):
             "gps": [*board, *settings(model__kind="gps", model__blocks=4)],
             "drew": [*board, *settings(model__kind="drew", model__blocks=6)],
             "blocks run again": [*board, *settings(model__channels=128, model__blocks=12), "--memory-limit", 200],
+            "three groups": [*board, *three_groups],
+            "three groups of a dense W": [*board, *three_groups, *settings(model__state="dense", model__blocks=4)],
+            "three groups in bf16": [*board, *three_groups, *settings(train__precision="bf16")],
+            "three groups run again": [*board, *three_groups, *settings(model__channels=128, model__blocks=12),
+                                       "--memory-limit", 200],
+            "free entries": [*board, *settings(model__entries="free")],
+            "entries by attention": [*board, *settings(model__entries="attention")],
+            "entries of a dense W": [*board, *settings(model__entries="gin", model__state="dense", model__blocks=4)],
+            "encodings": [*board, *settings(data__encodings="rwse:16,lap:8,degree")],
+            "encodings of a series": [*series, *settings(model__blocks=2, data__encodings="rwse:8,lap:4")],
+            "series in three groups": [*series, *three_groups, *settings(model__blocks=2)],
+            "free entries of a series": [*series, *settings(model__blocks=2, model__entries="free")],
             "series": [*series, *settings(model__blocks=2)],
             "ggrnn": [*series, *settings(model__kind="ggrnn", model__blocks=2, model__hops=2)],
             "graphssm": [*series, *settings(model__kind="graphssm", model__blocks=2)],
