@@ -21,6 +21,9 @@ struct OperatorGroup {
   std::int64_t share = 1;
   LowRankOperator low_rank = {};  ///< in place of `gso`, unless it is none
 
+  std::int64_t num_nodes() const {
+    return low_rank.is_none() ? gso.num_nodes() : low_rank.num_nodes();
+  }
   std::span<const std::int64_t> graph_ptr() const {
     return low_rank.is_none() ? gso.graph_ptr() : low_rank.graph_ptr();
   }
@@ -83,7 +86,9 @@ class Operators {
   /// What one group of channels is moved by, as if there were no other; of a sequence, too.
   Operators alone(std::int64_t group) const;
 
-  std::int64_t num_nodes() const { return graph_ptr().back(); }
+  std::int64_t num_nodes() const {
+    return groups_ == nullptr ? first_.num_nodes() : groups_->front().num_nodes();
+  }
   /// Of all groups together, of low rank those of the factors; of a sequence, largest().
   std::int64_t num_nonzeros() const;
   std::int64_t num_graphs() const { return std::ssize(graph_ptr()) - 1; }

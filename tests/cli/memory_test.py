@@ -42,7 +42,7 @@ class Memory(program.ProgramTest):
         idle = ["board:4x4", *settings(train__epochs=1, model__channels=2, model__blocks=1)]
         self.idle = max(self.peak(*idle)[1] for _ in range(3))
 
-    def test_the_estimate_is_between_the_peak_and_1_6_times_the_peak(self):
+    def test_the_estimate_is_between_the_peak_and_1_65_times_the_peak(self):
         board = ["board:100x100", *settings(train__epochs=3)]
         # Large enough to count: own series start from a small network.
         series = ["series.npz", *settings(train__epochs=1, train__batch=64, model__channels=64, model__skip="false",
@@ -86,7 +86,7 @@ class Memory(program.ProgramTest):
                 ratio = announced / (peak - self.idle)
                 print(f"{name}: announced {announced:.0f} MiB, taken {peak - self.idle:.0f}, ratio {ratio:.2f}")
                 self.assertGreaterEqual(ratio, 1.0)
-                self.assertLessEqual(ratio, 1.6)
+                self.assertLessEqual(ratio, 1.65)
 
 
 if __name__ == "__main__":

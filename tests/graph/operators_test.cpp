@@ -34,6 +34,11 @@ TEST(Operators, OneIsTheOperatorOfAllChannels) {
   EXPECT_EQ(operators.num_nonzeros(), gso.num_nonzeros());
   EXPECT_THAT(operators.channel_begins(7), ElementsAre(0, 7));
   EXPECT_TRUE(Operators({{gso, 5}}).is_single());
+  EXPECT_EQ(Operators().num_nodes(), 0);
+  // Borrowed rows of a graph in parts do not say which graph they are of.
+  GsoArrays rows = gso.arrays();
+  rows.graph_ptr = {};
+  EXPECT_EQ(Operators(Gso::borrow(rows)).num_nodes(), 12);
 }
 
 TEST(Operators, DealChannelsInPairsByShares) {
