@@ -131,7 +131,7 @@ graph::Operators borrow_groups(const GsoArguments* groups, std::int64_t count) {
 
 graph::Operators borrow_sequence(const GsoArguments* operators, std::int64_t count,
                                  std::vector<std::int32_t> index, std::int64_t steps) {
-  std::vector<graph::Gso> all;
+  std::vector<graph::Operators> all;
   for (std::int64_t i = 0; i < count; ++i) all.push_back(operators[i].borrow());
   return graph::Operators::sequence(std::move(all), std::move(index), steps);
 }
