@@ -13,12 +13,16 @@ import unittest
 import zipfile
 from pathlib import Path
 
+import loaded
+
 DEFAULT = Path(__file__).resolve().parents[2] / "build" / "bin" / "mpssm"
 PROGRAM = os.path.abspath(os.environ.get("MPSSM") or DEFAULT)
 CODES = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|u1": "B", "|b1": "?"}
 TINY = ["--set", "train.epochs=3", "--set", "model.channels=4", "--set", "model.blocks=1"]
 NODES = "id,height,colour,label\na,1.5,red,yes\nb,2.5,blue,no\nc,1.0,red,yes\nd,3.5,blue,no\ne,2.0,red,yes\n"
 EDGES = "src,dst\na,b\nb,c\nc,d\nd,e\ne,a\n"
+
+LOADED = loaded.Library(PROGRAM)
 
 Result = collections.namedtuple("Result", "code out err")
 
@@ -44,11 +48,18 @@ def wait(process, timeout=120):
         process.kill()
         process.communicate()
         raise
-    return Result(process.returncode, *((text or b"").decode(errors="backslashreplace") for text in (out, err)))
+    return _result(process.returncode, out, err)
+
+
+def _result(code, out, err):
+    return Result(code, *((text or b"").decode(errors="backslashreplace") for text in (out, err)))
 
 
 def run(args, folder, timeout=120, **options):
-    return wait(start(args, folder, **options), timeout)
+    """From start to end; in a process that was not started for it, unless there are options for one."""
+    if options or not LOADED.can_run(args):
+        return wait(start(args, folder, **options), timeout)
+    return _result(*LOADED.run(args, folder, environment(folder), timeout))
 
 
 def run_measured(args, folder):
