@@ -60,10 +60,6 @@ void train_by(std::int64_t count, const std::filesystem::path& folder, const dat
   });
 }
 
-std::string result_of(const std::filesystem::path& folder) {
-  return io::read_file(folder / "model.safetensors") + io::read_file(folder / "metrics.csv");
-}
-
 /// Graphs and series, a diagonal W and a dense one; one graph, a diagonal W.
 std::vector<std::pair<data::Dataset, Config>> trainings() {
   std::vector<std::pair<data::Dataset, Config>> result;
@@ -94,7 +90,7 @@ TEST(RanksTraining, AnyNumberOfThemEndsWithTheBitsOfOneProcess) {
     for (const std::int64_t count : {1, 2, 3, 4, 5}) {
       const Scratch scratch;
       train_by(count, scratch.folder(), dataset, config);
-      const std::string result = result_of(scratch.folder());
+      const std::string result = testing::result_of(scratch.folder());
       if (count == 1) alone = result;
       EXPECT_TRUE(result == alone) << dataset.name << " by " << count << " ranks";
     }
@@ -110,7 +106,7 @@ TEST(RanksTraining, GoesOnWithAnotherNumberOfThem) {
     train_by(4, broken.folder(), dataset, config, false, 2);
     train_by(2, broken.folder(), dataset, config, true, 1);
     train_by(3, broken.folder(), dataset, config, true);
-    EXPECT_TRUE(result_of(broken.folder()) == result_of(unbroken.folder())) << dataset.name;
+    EXPECT_TRUE(testing::result_of(broken.folder()) == testing::result_of(unbroken.folder())) << dataset.name;
   }
 }
 

@@ -34,7 +34,7 @@ TEST(Adam, TakesTheStepsOfTorch) {
   train_steps(ours, [&] { adam.step(0.01); });
   train_steps(theirs, [&] { reference.step(); });
   for (std::size_t i = 0; i < ours->parameters().size(); ++i) {
-    EXPECT_TRUE(testing::close(ours->parameters()[i], theirs->parameters()[i], 1e-5));
+    EXPECT_TRUE(mpssm::testing::close(ours->parameters()[i], theirs->parameters()[i], 1e-5));
   }
 }
 
@@ -64,7 +64,7 @@ TEST(Adam, DecaysMatricesAsTorchDoesAndVectorsNot) {
       run_reference(reference);
     }
     for (std::size_t i = 0; i < ours->parameters().size(); ++i) {
-      EXPECT_TRUE(testing::close(ours->parameters()[i], theirs->parameters()[i], 1e-5));
+      EXPECT_TRUE(mpssm::testing::close(ours->parameters()[i], theirs->parameters()[i], 1e-5));
     }
   }
 }

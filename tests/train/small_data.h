@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Small datasets with something to learn, one of each shape.
+// Small datasets with something to learn, one of each shape, and what a training on them leaves behind.
 #pragma once
 
 #include <cmath>
@@ -10,6 +10,7 @@
 #include "mpssm/data/dataset.h"
 #include "mpssm/data/load.h"
 #include "mpssm/graph/generators.h"
+#include "mpssm/io/file.h"
 #include "mpssm/train/config.h"
 
 namespace mpssm::train::testing {
@@ -53,6 +54,10 @@ inline Config small_config() {
   config.train.lr = 1e-2;
   config.train.checkpoint_seconds = 0.0;
   return config;
+}
+
+inline std::string result_of(const std::filesystem::path& folder) {
+  return io::read_file(folder / "model.safetensors") + io::read_file(folder / "metrics.csv");
 }
 
 }  // namespace mpssm::train::testing

@@ -47,10 +47,6 @@ TrainOutcome train_in(const std::filesystem::path& folder, const data::Dataset& 
   return train(job, hooks);
 }
 
-std::string result_of(const std::filesystem::path& folder) {
-  return io::read_file(folder / "model.safetensors") + io::read_file(folder / "metrics.csv");
-}
-
 constexpr engine::Precision kPrecisions[] = {engine::Precision::kFloat32, engine::Precision::kBf16};
 
 /// One of each shape, dropout, shuffling and a schedule included.
@@ -79,7 +75,7 @@ TEST_P(TrainerIn, EndsTheSameAfterAnyInterruption) {
       const TrainOutcome rest = train_in(broken.folder(), dataset, config, true);
       EXPECT_TRUE(rest.finished);
       EXPECT_EQ(rest.best_step, whole.best_step);
-      EXPECT_TRUE(result_of(broken.folder()) == result_of(unbroken.folder()))
+      EXPECT_TRUE(testing::result_of(broken.folder()) == testing::result_of(unbroken.folder()))
           << dataset.name << ", stopped after step " << stop_after;
     }
   }
@@ -98,7 +94,7 @@ TEST(Trainer, AFinishedRunMadeLongerEndsLikeOneThatWasThatLongFromTheStart) {
     const TrainOutcome rest = train_in(in_two.folder(), dataset, longer, /*resume=*/true);
     EXPECT_TRUE(rest.finished);
     EXPECT_EQ(rest.steps, whole.steps);
-    EXPECT_TRUE(result_of(in_two.folder()) == result_of(at_once.folder())) << dataset.name;
+    EXPECT_TRUE(testing::result_of(in_two.folder()) == testing::result_of(at_once.folder())) << dataset.name;
   }
 }
 
@@ -130,7 +126,7 @@ TEST_P(TrainerIn, GivesTheSameBitsForAnyNumberOfThreads) {
     ops::set_num_threads(2);
     train_in(two.folder(), dataset, config);
     ops::set_num_threads(0);
-    EXPECT_TRUE(result_of(one.folder()) == result_of(two.folder())) << dataset.name;
+    EXPECT_TRUE(testing::result_of(one.folder()) == testing::result_of(two.folder())) << dataset.name;
   }
 }
 
@@ -157,7 +153,7 @@ TEST(Trainer, WithAidsEndsTheSameAfterAnInterruptionAndOnAnyNumberOfThreads) {
     ops::set_num_threads(1);
     EXPECT_TRUE(train_in(broken.folder(), dataset, config, true).finished);
     ops::set_num_threads(0);
-    EXPECT_TRUE(result_of(broken.folder()) == result_of(unbroken.folder())) << dataset.name;
+    EXPECT_TRUE(testing::result_of(broken.folder()) == testing::result_of(unbroken.folder())) << dataset.name;
   }
 }
 
@@ -169,7 +165,7 @@ TEST(Trainer, KeepsTheMeanOfTheWeightsThatItHasEvaluated) {
   config.train.ema = 0.99;
   const Scratch averaged;
   train_in(averaged.folder(), dataset, config);
-  EXPECT_FALSE(result_of(plain.folder()) == result_of(averaged.folder()));
+  EXPECT_FALSE(testing::result_of(plain.folder()) == testing::result_of(averaged.folder()));
   // The steps themselves know nothing of it.
   const auto weights = [](const Scratch& run) {
     return io::read_safetensors(run.folder() / "state.safetensors").tensors;
