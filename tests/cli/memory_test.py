@@ -43,7 +43,7 @@ class Memory(program.ProgramTest):
         self.idle = max(self.peak(*idle)[1] for _ in range(3))
 
     def test_the_estimate_is_between_the_peak_and_1_65_times_the_peak(self):
-        board = ["board:100x100", *settings(train__epochs=3)]
+        board = ["board:100x100", *settings(train__epochs=2)]
         # Large enough to count: own series start from a small network.
         series = ["series.npz", *settings(train__epochs=1, train__batch=64, model__channels=64, model__skip="false",
                                           model__dropout=0.2)]
