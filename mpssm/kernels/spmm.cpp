@@ -26,9 +26,13 @@ inline constexpr int kMaxVectors = HWY_MAX_BYTES >= 64 ? 16 : 8;
 inline constexpr std::int64_t kBlockRows = 256;
 
 /// Entries ahead of the one in use whose row is asked for: about as many lines as one core can have
-/// in flight, and less than the first cache holds.
+/// in flight, and less than the first cache holds. Narrow rows out of a near cache come soon, and
+/// asking earlier costs more than it saves.
 inline constexpr std::int64_t kMostAhead = 16;
-constexpr std::int64_t prefetch_entries(std::int64_t lines) {
+inline constexpr std::int64_t kNearAhead = 6;
+inline constexpr std::int64_t kNearBytes = std::int64_t{4} << 20;
+constexpr std::int64_t prefetch_entries(std::int64_t lines, std::int64_t bytes) {
+  if (lines <= 2 && bytes <= kNearBytes) return kNearAhead;
   return lines > 8 ? kMostAhead / 2 : kMostAhead;
 }
 
@@ -52,6 +56,8 @@ HWY_NOINLINE void tile_rows(D d, const SpmmArgs<T>& p, std::int64_t begin, std::
   T* const y = p.y + begin;
   const std::int64_t y_stride = p.y_stride;
   const std::int64_t last_entry = row_ptr[p.a.num_rows] - 1;
+  const std::int64_t ahead_by =
+      prefetch_entries(kLines, p.a.num_rows * x_stride * static_cast<std::int64_t>(sizeof(T)));
   std::int64_t e = row_ptr[row_begin];
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     hn::Vec<D> sum[kVectors];
@@ -59,7 +65,7 @@ HWY_NOINLINE void tile_rows(D d, const SpmmArgs<T>& p, std::int64_t begin, std::
       sum[v] = add == nullptr ? hn::Zero(d) : hn::LoadU(d, add + row * add_stride + v * lanes);
     }
     for (const std::int64_t end = row_ptr[row + 1]; e < end; ++e) {
-      std::int64_t later = e + prefetch_entries(kLines);
+      std::int64_t later = e + ahead_by;
       if constexpr (kNearEnd) later = std::min(later, last_entry);
       const T* ahead = x + col[later] * x_stride;
       for (std::int64_t line = 0; line < kLines; ++line) hwy::Prefetch(ahead + line * kLineLanes);
