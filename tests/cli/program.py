@@ -30,7 +30,8 @@ Result = collections.namedtuple("Result", "code out err")
 def environment(folder):
     """Nothing outside the folder is found: no data, no cache."""
     kept = {key: value for key, value in os.environ.items() if key not in ("MPSSM_DATA", "XDG_CACHE_HOME")}
-    return {**kept, "HOME": str(folder), "OMP_WAIT_POLICY": "passive"}
+    # c10d asks for the name of every address it connects to: where nobody answers, that takes 5 s each.
+    return {**kept, "HOME": str(folder), "OMP_WAIT_POLICY": "passive", "RES_OPTIONS": "timeout:1 attempts:1"}
 
 
 def start(args, folder, **options):

@@ -85,63 +85,85 @@ std::vector<graph::Gso> dealt_operators() {
           graph::make_gso(directed, {.kind = graph::GsoKind::kRandomWalk})};
 }
 
+// All questions to the same ranks: to start them costs more than to ask.
 TEST(PartWalk, PairsHaveTheBitsOfTheWholeGraphAndItsHops) {
   MPSSM_NEEDS_GLOO();
   const std::int64_t taus[] = {0, 1, 7, 40};
+  struct Question {
+    graph::Gso gso;
+    std::int64_t source, target;
+    std::vector<double> whole;
+    std::int32_t hops;
+  };
+  std::vector<Question> questions;
   for (const graph::Gso& gso : dealt_operators()) {
     const std::vector<std::pair<std::int64_t, std::int64_t>> pairs = {
         {3, 55}, {58, 2}, {41, 41}, {5, gso.num_nodes() - 1}};
     for (const auto& [source, target] : pairs) {
-      const auto whole = pair_profile(gso, source, target, taus, ops::Threads());
-      const std::int32_t hops = hops_to(gso, target)[source];
-      for (const std::int64_t count : {1, 2, 3, 4}) {
-        as_ranks(count, [&, from = source, to = target](ranks::Communicator& all) {
-          const Dealt dealt(gso, all);
-          const auto found = own_hops_from(dealt.own, dealt.place(from),
-                                           [&](bool here) { return ranks::any(all, here); });
-          const auto mine =
-              own_pair_profile(dealt.own, dealt.place(from), dealt.place(to), taus, ops::Threads());
-          const std::int64_t place = dealt.place(to);
-          EXPECT_EQ(mine, place < 0 ? std::vector<double>(4, 0.0) : whole);
-          if (place >= 0) {
-            EXPECT_EQ(found[place], hops);
-          }
-        });
-      }
+      questions.push_back({gso, source, target,
+                           pair_profile(gso, source, target, taus, ops::Threads()),
+                           hops_to(gso, target)[source]});
     }
+  }
+  for (const std::int64_t count : {1, 2, 3, 4}) {
+    as_ranks(count, [&](ranks::Communicator& all) {
+      for (const Question& asked : questions) {
+        const Dealt dealt(asked.gso, all);
+        const std::int64_t from = dealt.place(asked.source);
+        const std::int64_t to = dealt.place(asked.target);
+        const auto found =
+            own_hops_from(dealt.own, from, [&](bool here) { return ranks::any(all, here); });
+        const auto mine = own_pair_profile(dealt.own, from, to, taus, ops::Threads());
+        EXPECT_EQ(mine, to < 0 ? std::vector<double>(4, 0.0) : asked.whole);
+        if (to >= 0) {
+          EXPECT_EQ(found[to], asked.hops);
+        }
+      }
+    });
   }
 }
 
 TEST(PartWalk, ReachOfAllPartsIsThatOfTheGraph) {
   MPSSM_NEEDS_GLOO();
   const std::vector<std::int64_t> taus = {0, 1, 7, 40};
+  struct Question {
+    graph::Gso gso;
+    View view;
+    std::vector<Reach> whole;
+    std::vector<Reach> parts;  // [parts, taus], as the last number of ranks found them
+  };
+  std::vector<Question> questions;
   for (const graph::Gso& gso : dealt_operators()) {
     for (const View view : {View::kFromSource, View::kToTarget}) {
-      const auto whole = reach_profile(gso, 42, view, taus, ops::Threads());
-      std::vector<Reach> parts(kParts * taus.size());
-      for (const std::int64_t count : {4, 3, 2, 1}) {
-        as_ranks(count, [&](ranks::Communicator& all) {
-          const Dealt dealt(gso, all);
-          const auto mine =
-              own_reach_profiles(dealt.own, dealt.place(42), view, taus, ops::Threads());
-          const std::int64_t begin = ranks::Shares{kParts, all.size()}.begin(all.rank());
-          for (std::size_t i = 0; i < mine.size(); ++i) {
-            Reach& known = parts[begin * taus.size() + i];
-            if (count < kParts) {
-              EXPECT_EQ(mine[i].total, known.total);  // for any number of ranks
-            }
-            known = mine[i];
+      questions.push_back({gso, view, reach_profile(gso, 42, view, taus, ops::Threads()),
+                           std::vector<Reach>(kParts * taus.size())});
+    }
+  }
+  for (const std::int64_t count : {4, 3, 2, 1}) {
+    as_ranks(count, [&](ranks::Communicator& all) {
+      for (Question& asked : questions) {
+        const Dealt dealt(asked.gso, all);
+        const auto mine =
+            own_reach_profiles(dealt.own, dealt.place(42), asked.view, taus, ops::Threads());
+        const std::int64_t begin = ranks::Shares{kParts, all.size()}.begin(all.rank());
+        for (std::size_t i = 0; i < mine.size(); ++i) {
+          Reach& known = asked.parts[begin * taus.size() + i];
+          if (count < kParts) {
+            EXPECT_EQ(mine[i].total, known.total);  // for any number of ranks
           }
-        });
-        for (std::size_t t = 0; t < taus.size(); ++t) {
-          Reach sum;
-          for (std::int64_t p = 0; p < kParts; ++p) add_part(sum, parts[p * taus.size() + t]);
-          EXPECT_EQ(sum.tau, taus[t]);
-          EXPECT_EQ(sum.nodes, whole[t].nodes);
-          EXPECT_EQ(sum.largest, whole[t].largest);
-          EXPECT_EQ(sum.smallest, whole[t].smallest);
-          EXPECT_NEAR(sum.total, whole[t].total, 1e-12 * whole[t].total);
+          known = mine[i];
         }
+      }
+    });
+    for (const Question& asked : questions) {
+      for (std::size_t t = 0; t < taus.size(); ++t) {
+        Reach sum;
+        for (std::int64_t p = 0; p < kParts; ++p) add_part(sum, asked.parts[p * taus.size() + t]);
+        EXPECT_EQ(sum.tau, taus[t]);
+        EXPECT_EQ(sum.nodes, asked.whole[t].nodes);
+        EXPECT_EQ(sum.largest, asked.whole[t].largest);
+        EXPECT_EQ(sum.smallest, asked.whole[t].smallest);
+        EXPECT_NEAR(sum.total, asked.whole[t].total, 1e-12 * asked.whole[t].total);
       }
     }
   }
