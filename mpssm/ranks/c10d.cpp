@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 #include <future>
 #include <memory>
+#include <sched.h>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -51,10 +52,33 @@ auto device_for(const Place& place) {
 /// A new name for each attempt: the store of an agent outlives the ranks that it starts again.
 std::string prefix_of(std::int64_t attempt) { return fmt::format("mpssm/{}", attempt); }
 
+/// Threads that start while it lives are never let in before the one that wakes them has to wait.
+/// Gloo's thread of links asks again and again for a link that is just being written to, and where
+/// it pushes the writer off its core, it does so for as long as it may stay there: 4 ms of a
+/// processor for each exchange of a few bytes, and a twentieth of that without.
+class PatientThreads {
+ public:
+  PatientThreads() : policy_(sched_getscheduler(0)) {
+    sched_getparam(0, &parameters_);
+    const sched_param none{};
+    if (policy_ == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
+  }
+  ~PatientThreads() {
+    if (policy_ == SCHED_OTHER) sched_setscheduler(0, policy_, &parameters_);
+  }
+  PatientThreads(const PatientThreads&) = delete;
+  PatientThreads& operator=(const PatientThreads&) = delete;
+
+ private:
+  int policy_;
+  sched_param parameters_ = {};
+};
+
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(const Place& place, double timeout) : place_(place), timeout_(timeout) {
     meet();
+    const PatientThreads links;
     try {
       auto options = c10d::ProcessGroupGloo::Options::create(milliseconds(timeout));
       options->devices.push_back(device_for(place));
