@@ -2,6 +2,7 @@
 #include "mpssm/engine/halo_recurrence.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "mpssm/engine/tasks.h"
@@ -13,14 +14,13 @@ namespace {
 /// Rows of a task: their numbers stay in the core's cache between the product and what follows.
 constexpr std::int64_t kHaloTaskRows = 512;
 
-/// body(begin, end) over own nodes, cut by the problem.
+/// body(begin, end) over the first rows, cut by the problem.
 template <typename T, typename Body>
-void for_own_rows(const HaloRows<T>& rows, std::int64_t width, const Executor& executor,
-                  const Body& body) {
-  const std::int64_t own = rows.own();
-  const std::int64_t work = (rows.a.row_ptr[own] + own) * width;
-  run_tasks(executor, (own + kHaloTaskRows - 1) / kHaloTaskRows, work, [&](std::int64_t task) {
-    body(task * kHaloTaskRows, std::min(own, (task + 1) * kHaloTaskRows));
+void for_rows(const HaloRows<T>& rows, std::int64_t count, std::int64_t width,
+              const Executor& executor, const Body& body) {
+  const std::int64_t work = (rows.a.row_ptr[count] + count) * width;
+  run_tasks(executor, (count + kHaloTaskRows - 1) / kHaloTaskRows, work, [&](std::int64_t task) {
+    body(task * kHaloTaskRows, std::min(count, (task + 1) * kHaloTaskRows));
   });
 }
 
@@ -35,13 +35,15 @@ template <typename T>
 void halo_spmm(const HaloRows<T>& rows, T* x, std::int64_t width, T* y, const Executor& executor) {
   rows.fill(x, width);
   const kernels::SpmmArgs<T> args = product(rows, x, width, y);
-  for_own_rows(rows, width, executor,
-               [&](std::int64_t begin, std::int64_t end) { kernels::spmm(args, begin, end); });
+  for_rows(rows, rows.own(), width, executor,
+           [&](std::int64_t begin, std::int64_t end) { kernels::spmm(args, begin, end); });
 }
 
 template <typename T>
 std::int64_t forward_scratch(const HaloRecurrence<T>& args) {
-  return 2 * (args.rows->own() + args.rows->halo) * args.channels;
+  // Rings are given C, too, and keep it.
+  const std::int64_t buffers = args.rows->hops_per_fill() > 1 ? 3 : 2;
+  return buffers * (args.rows->own() + args.rows->halo) * args.channels;
 }
 template <typename T>
 std::int64_t backward_scratch(const HaloRecurrence<T>& args) {
@@ -53,26 +55,31 @@ void forward(const HaloRecurrence<T>& args, const T* c, const T* sigma, T* x, T*
              const Executor& executor) {
   const HaloRows<T>& rows = *args.rows;
   const std::int64_t width = args.channels;
+  const std::int64_t hops = args.num_steps - 1;
+  const std::int64_t size = (rows.own() + rows.halo) * width;
+  std::copy_n(c, rows.own() * width, hops == 0 ? x : scratch);
   T* from = scratch;
-  T* to = scratch + (rows.own() + rows.halo) * width;
-  std::copy_n(c, rows.own() * width, args.num_steps == 1 ? x : from);
-  for (std::int64_t hop = 1; hop < args.num_steps; ++hop) {
-    T* const y = hop + 1 == args.num_steps ? x : to;
-    rows.fill(from, width);
+  T* to = scratch + size;
+  T* spare = rows.hops_per_fill() > 1 ? scratch + 2 * size : scratch;
+  if (rows.hops_per_fill() > 1) c = scratch;
+  for (std::int64_t hop = 0; hop < hops; ++hop) {
+    T* const y = hop + 1 == hops ? x : to;
+    if (rows.needs_fill(hop)) rows.fill(from, width);
     const kernels::SpmmArgs<T> ax = product(rows, from, width, y);
-    for_own_rows(rows, width, executor, [&](std::int64_t begin, std::int64_t end) {
-      kernels::spmm(ax, begin, end);
-      for (std::int64_t i = begin; i < end; ++i) {
-        T* const row = y + i * width;
-        const T* const add = c + i * width;
-        for (std::int64_t k = 0; k < width; k += 2) {
-          const T re = sigma[k] * row[k] - sigma[k + 1] * row[k + 1] + add[k];
-          row[k + 1] = sigma[k] * row[k + 1] + sigma[k + 1] * row[k] + add[k + 1];
-          row[k] = re;
-        }
-      }
-    });
-    std::swap(from, to);
+    for_rows(rows, rows.rows_at(hop, hops), width, executor,
+             [&](std::int64_t begin, std::int64_t end) {
+               kernels::spmm(ax, begin, end);
+               for (std::int64_t i = begin; i < end; ++i) {
+                 T* const row = y + i * width;
+                 const T* const add = c + i * width;
+                 for (std::int64_t k = 0; k < width; k += 2) {
+                   const T re = sigma[k] * row[k] - sigma[k + 1] * row[k + 1] + add[k];
+                   row[k + 1] = sigma[k] * row[k + 1] + sigma[k + 1] * row[k] + add[k + 1];
+                   row[k] = re;
+                 }
+               }
+             });
+    from = std::exchange(to, hop == 0 ? spare : from);
   }
 }
 
@@ -101,11 +108,31 @@ void backward(const HaloRecurrence<T>& args, const T* c, const T* sigma, const T
     }
   }
   std::vector<double> sums(pieces.size() * static_cast<std::size_t>(width), 0.0);
-  const std::int64_t work = (rows.a.row_ptr[rows.own()] + rows.own()) * width;
-  for (std::int64_t hop = 1; hop < args.num_steps; ++hop) {
-    rows.fill(p, width);
+  const std::int64_t own_tasks = std::ssize(pieces);
+  const std::int64_t hops = args.num_steps - 1;
+  for (std::int64_t hop = 0; hop < hops; ++hop) {
+    if (rows.needs_fill(hop)) rows.fill(p, width);
     const kernels::SpmmArgs<T> ap = product(rows, p, width, q);
-    run_tasks(executor, std::ssize(pieces), work, [&](std::int64_t task) {
+    const auto step_back = [&](T* row) {  // P = conj(sigma) Q
+      for (std::int64_t k = 0; k < width; k += 2) {
+        const T re = row[k];
+        const T im = row[k + 1];
+        row[k] = sigma[k] * re + sigma[k + 1] * im;
+        row[k + 1] = sigma[k] * im - sigma[k + 1] * re;
+      }
+    };
+    const auto times = static_cast<double>(hop + 1);
+    const std::int64_t count = rows.rows_at(hop, hops);
+    const std::int64_t ring_tasks = (count - rows.own() + kHaloTaskRows - 1) / kHaloTaskRows;
+    const std::int64_t work = (rows.a.row_ptr[count] + count) * width;
+    run_tasks(executor, own_tasks + ring_tasks, work, [&](std::int64_t task) {
+      if (task >= own_tasks) {  // of others: their gradients are theirs to sum
+        const std::int64_t begin = rows.own() + (task - own_tasks) * kHaloTaskRows;
+        const std::int64_t end = std::min(count, begin + kHaloTaskRows);
+        kernels::spmm(ap, begin, end);
+        for (std::int64_t i = begin; i < end; ++i) step_back(q + i * width);
+        return;
+      }
       const Piece& piece = pieces[task];
       kernels::spmm(ap, piece.begin, piece.end);
       double* const sum = sums.data() + task * width;
@@ -114,15 +141,11 @@ void backward(const HaloRecurrence<T>& args, const T* c, const T* sigma, const T
         T* const total = grad_c + i * width;
         const T* const other = c + i * width;
         for (std::int64_t k = 0; k < width; k += 2) {
-          const T re = row[k];
-          const T im = row[k + 1];
-          sum[k] += static_cast<double>(hop) * (re * other[k] + im * other[k + 1]);
-          sum[k + 1] += static_cast<double>(hop) * (im * other[k] - re * other[k + 1]);
-          row[k] = sigma[k] * re + sigma[k + 1] * im;
-          row[k + 1] = sigma[k] * im - sigma[k + 1] * re;
-          total[k] += row[k];
-          total[k + 1] += row[k + 1];
+          sum[k] += times * (row[k] * other[k] + row[k + 1] * other[k + 1]);
+          sum[k + 1] += times * (row[k + 1] * other[k] - row[k] * other[k + 1]);
         }
+        step_back(row);
+        for (std::int64_t k = 0; k < width; ++k) total[k] += row[k];
       }
     });
     std::swap(p, q);

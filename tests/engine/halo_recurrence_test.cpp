@@ -49,15 +49,18 @@ Numbers defined(const Numbers& c, const Numbers& sigma, std::int64_t steps) {
   return x;
 }
 
-/// Own rows of A or A', every node of the other process in the halo.
+/// Own rows of A or A', every node of the other process in the halo: in its first ring, the others
+/// of which are empty.
 struct Rows {
   std::vector<std::int64_t> row_ptr = {0};
   std::vector<std::int32_t> col;
   Numbers value;
   HaloRows<double> view;
 
-  Rows(std::int64_t process, bool transposed) {
-    for (std::int64_t i = process * kOwn; i < (process + 1) * kOwn; ++i) {
+  Rows(std::int64_t process, bool transposed, std::int64_t rings) {
+    const std::int64_t num_rows = rings > 1 ? kNodes : kOwn;
+    for (std::int64_t place = 0; place < num_rows; ++place) {
+      const std::int64_t i = (process * kOwn + place) % kNodes;
       for (std::int64_t j = 0; j < kNodes; ++j) {
         const double a = transposed ? entry(j, i) : entry(i, j);
         if (a == 0.0) continue;
@@ -67,7 +70,11 @@ struct Rows {
       }
       row_ptr.push_back(std::ssize(col));
     }
-    view = {.a = {kOwn, row_ptr.data(), col.data(), value.data()}, .halo = kOwn, .fill = {}};
+    view = {.a = {num_rows, row_ptr.data(), col.data(), value.data()}, .halo = kOwn, .fill = {}};
+    if (rings > 1) {
+      view.within.assign(rings + 1, kNodes);
+      view.within[0] = kOwn;
+    }
   }
 };
 
@@ -75,20 +82,22 @@ struct Found {
   Numbers x;
   Numbers grad_c;
   Numbers grad_sigma;  // summed over parts of one node each
+  std::int64_t fills = 0;
 };
 
 Found by_two(const Numbers& c, const Numbers& sigma, const Numbers& grad, std::int64_t steps,
-             std::int64_t threads) {
+             std::int64_t threads, std::int64_t rings = 1) {
   Found found{Numbers(c.size()), Numbers(c.size()), Numbers(kChannels)};
   std::barrier meet(2);
   double* shown[2] = {};
   Numbers of_parts[2];
   const auto process = [&](std::int64_t p) {
     const ThreadPool pool(threads);
-    Rows rows(p, false);
-    Rows transposed(p, true);
+    Rows rows(p, false, rings);
+    Rows transposed(p, true, rings);
     const auto fill = [&, p](double* x, std::int64_t width) {
       shown[p] = x;
+      if (p == 0) ++found.fills;
       meet.arrive_and_wait();
       std::copy_n(shown[1 - p], kOwn * width, x + kOwn * width);
       meet.arrive_and_wait();
@@ -150,10 +159,18 @@ TEST(HaloRecurrence, OfTwoProcessesIsTheOneOfAllNodes) {
     for (std::size_t i = 0; i < sigma.size(); ++i) {
       EXPECT_NEAR(found.grad_sigma[i], slope(sigma, i, true), 1e-7) << steps << " steps, " << i;
     }
-    const Found again = by_two(c, sigma, grad, steps, 3);
-    EXPECT_EQ(again.x, found.x);
-    EXPECT_EQ(again.grad_c, found.grad_c);
-    EXPECT_EQ(again.grad_sigma, found.grad_sigma);
+    EXPECT_EQ(found.fills, 2 * (steps - 1));
+    const auto expect_same = [&](const Found& again) {
+      EXPECT_EQ(again.x, found.x);
+      EXPECT_EQ(again.grad_c, found.grad_c);
+      EXPECT_EQ(again.grad_sigma, found.grad_sigma);
+    };
+    expect_same(by_two(c, sigma, grad, steps, 3));
+    for (const std::int64_t rings : {2, 3, 4, 7}) {
+      const Found again = by_two(c, sigma, grad, steps, 2, rings);
+      expect_same(again);
+      EXPECT_EQ(again.fills, 2 * ((steps - 1 + rings - 1) / rings)) << rings << " rings";
+    }
   }
 }
 
