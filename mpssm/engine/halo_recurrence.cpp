@@ -34,8 +34,14 @@ kernels::SpmmArgs<T> product(const HaloRows<T>& rows, const T* x, std::int64_t w
 template <typename T>
 void halo_spmm(const HaloRows<T>& rows, T* x, std::int64_t width, T* y, const Executor& executor) {
   rows.fill(x, width);
+  ring_spmm(rows, x, width, rows.own(), y, executor);
+}
+
+template <typename T>
+void ring_spmm(const HaloRows<T>& rows, const T* x, std::int64_t width, std::int64_t count, T* y,
+               const Executor& executor) {
   const kernels::SpmmArgs<T> args = product(rows, x, width, y);
-  for_rows(rows, rows.own(), width, executor,
+  for_rows(rows, count, width, executor,
            [&](std::int64_t begin, std::int64_t end) { kernels::spmm(args, begin, end); });
 }
 
@@ -159,6 +165,8 @@ void backward(const HaloRecurrence<T>& args, const T* c, const T* sigma, const T
 
 #define MPSSM_HALO_RECURRENCE(T)                                                                   \
   template void halo_spmm<T>(const HaloRows<T>&, T*, std::int64_t, T*, const Executor&);           \
+  template void ring_spmm<T>(const HaloRows<T>&, const T*, std::int64_t, std::int64_t, T*,         \
+                             const Executor&);                                                     \
   template std::int64_t forward_scratch<T>(const HaloRecurrence<T>&);                              \
   template std::int64_t backward_scratch<T>(const HaloRecurrence<T>&);                             \
   template void forward<T>(const HaloRecurrence<T>&, const T*, const T*, T*, T*, const Executor&); \

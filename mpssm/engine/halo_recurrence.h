@@ -28,7 +28,8 @@ struct HaloRows {
   std::int64_t own() const { return within.empty() ? a.num_rows : within.front(); }
   std::int64_t hops_per_fill() const { return within.empty() ? 1 : std::ssize(within) - 1; }
   bool needs_fill(std::int64_t hop) const { return hop % hops_per_fill() == 0; }
-  /// Rows that the hop from 0 of `hops` computes: those that a later hop before the next fill reads.
+  /// Rows that the hop from 0 of `hops` computes: those that a later hop before the next fill
+  /// reads.
   std::int64_t rows_at(std::int64_t hop, std::int64_t hops) const {
     const std::int64_t next_fill = hop + hops_per_fill() - hop % hops_per_fill();
     return within.empty() ? a.num_rows : within[std::min(next_fill, hops) - hop - 1];
@@ -51,6 +52,11 @@ struct HaloRecurrence {
 template <typename T>
 void halo_spmm(const HaloRows<T>& rows, T* x, std::int64_t width, T* y, const Executor& executor);
 
+/// The same for the first `count` rows, with a halo that is filled.
+template <typename T>
+void ring_spmm(const HaloRows<T>& rows, const T* x, std::int64_t width, std::int64_t count, T* y,
+               const Executor& executor);
+
 /// Numbers of scratch that a call takes.
 template <typename T>
 std::int64_t forward_scratch(const HaloRecurrence<T>& args);
@@ -58,7 +64,8 @@ template <typename T>
 std::int64_t backward_scratch(const HaloRecurrence<T>& args);
 
 /// x [own, channels] from c [own, channels] and sigma [channels / 2] as pairs (re, im). Fills the
-/// halo T - 1 times, or every hops_per_fill() hops; the numbers of a node do not depend on who has it.
+/// halo T - 1 times, or every hops_per_fill() hops; the numbers of a node do not depend on who has
+/// it.
 template <typename T>
 void forward(const HaloRecurrence<T>& args, const T* c, const T* sigma, T* x, T* scratch,
              const Executor& executor);

@@ -2,6 +2,9 @@
 #include "mpssm/nn/node_ranks.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
 
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/types.h>
@@ -88,6 +91,66 @@ struct HaloDiagonal : torch::autograd::Function<HaloDiagonal> {
   }
 };
 
+/// W dense, rows of others once for all hops: X(h + 1) = A X(h) W + C for own nodes and, one ring
+/// less at each hop, for those of others. w [own parts, C, C], the same numbers for each part. The
+/// gradient of X(h), with A' and W', goes the same way; that of W is summed over own nodes.
+struct RingsDense : torch::autograd::Function<RingsDense> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& c, const at::Tensor& w,
+                            const NodeRows& rows, std::int64_t hops) {
+    save(context, rows);
+    context->saved_data["hops"] = hops;
+    const engine::HaloRows<float>& a = rows.a();
+    const at::Tensor add = filled(a, c);
+    variable_list kept = {w};
+    at::Tensor x = add;
+    for (std::int64_t hop = 0; hop < hops; ++hop) {
+      const at::Tensor ax = product(a, x, a.rows_at(hop, hops));
+      kept.push_back(ax.size(0) == rows.own() ? ax : ax.slice(0, 0, rows.own()).clone());
+      x = ops::matmul(ax, w[0]).add_(add.slice(0, 0, ax.size(0)));
+    }
+    context->save_for_backward(kept);
+    return x;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    const NodeRows& rows = saved_rows(context);
+    const std::int64_t hops = context->saved_data["hops"].toInt();
+    const auto saved = context->get_saved_variables();
+    const at::Tensor& w = saved[0];
+    const engine::HaloRows<float>& a = rows.transposed();
+    at::Tensor g = filled(a, ops::canonical(grads[0]));
+    at::Tensor grad_c = g.slice(0, 0, rows.own()).clone();
+    at::Tensor grad_w = torch::zeros_like(w);
+    for (std::int64_t hop = 0; hop < hops; ++hop) {
+      for (std::int64_t part = 0; part < w.size(0); ++part) {
+        const auto own = [&](const at::Tensor& x) {
+          return x.slice(0, rows.bounds()[part], rows.bounds()[part + 1]);
+        };
+        grad_w[part] += ops::transposed_matmul(
+            own(saved[hops - hop]), own(g), engine::Precision::kFloat32, {.all = rows.num_nodes()});
+      }
+      g = product(a, ops::linear(g, w[0], {}), a.rows_at(hop, hops));
+      grad_c += g.slice(0, 0, rows.own());
+    }
+    return {grad_c, grad_w, {}, {}};
+  }
+
+ private:
+  /// Rows of own nodes with those of the rings behind them.
+  static at::Tensor filled(const engine::HaloRows<float>& rows, const at::Tensor& own) {
+    at::Tensor x = torch::empty({rows.own() + rows.halo, own.size(1)}, own.options());
+    x.slice(0, 0, rows.own()).copy_(own);
+    rows.fill(x.data_ptr<float>(), x.size(1));
+    return x;
+  }
+  static at::Tensor product(const engine::HaloRows<float>& rows, const at::Tensor& x,
+                            std::int64_t count) {
+    at::Tensor y = torch::empty({count, x.size(1)}, x.options());
+    engine::ring_spmm(rows, x.data_ptr<float>(), x.size(1), count, y.data_ptr<float>(),
+                      ops::Threads());
+    return y;
+  }
+};
+
 }  // namespace
 
 NodeRows::NodeRows(Given given)
@@ -111,8 +174,67 @@ NodeRows::NodeRows(Given given)
                     "NodeRows: expected ", own(), " nodes and their rows, got ", number_.size(),
                     " and ", rows_.row_ptr.size() - 1);
   halos_.reserve(2);  // fill() refers to them
+  if (take_rings(rank_bounds, given.hops, given.way)) return;
   a_ = local(rows_, rank_bounds);
   if (!is_symmetric_) transposed_ = local(transposed_rows_, rank_bounds);
+}
+
+/// Rings of A and A', where they are asked for or send fewer numbers.
+bool NodeRows::take_rings(const std::vector<std::int64_t>& rank_bounds, std::int64_t hops,
+                          HaloWay way) {
+  if (hops < 2 || ranks_.size() < 2 || way == HaloWay::kEachHop) return false;
+  const bool must = way == HaloWay::kAllHops;
+  // Whoever cut the graph for want of memory is not given all of it again.
+  constexpr double kMostRows = 2.0;
+  constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
+  const auto fetch = [&](const OwnRows& rows, std::int64_t too_many) {
+    return fetch_rings(ranks_, rank_bounds, rows, hops, must ? kAny : too_many,
+                       must ? std::numeric_limits<double>::infinity() : kMostRows);
+  };
+  const auto of_each_hop = [&](const OwnRows& rows) {
+    return fetch_rings(ranks_, rank_bounds, rows, 1, kAny, kMostRows)->of_all_ranks;
+  };
+  std::int64_t too_many = hops * of_each_hop(rows_);
+  if (!is_symmetric_) too_many += hops * of_each_hop(transposed_rows_);
+  std::optional<HaloRings> forward = fetch(rows_, too_many);
+  if (!forward) return false;
+  if (is_symmetric_) {
+    a_ = with_rings(rows_, *std::move(forward), rank_bounds);
+    return true;
+  }
+  std::optional<HaloRings> backward = fetch(transposed_rows_, too_many - forward->of_all_ranks);
+  if (!backward) return false;
+  a_ = with_rings(rows_, *std::move(forward), rank_bounds);
+  transposed_ = with_rings(transposed_rows_, *std::move(backward), rank_bounds);
+  return true;
+}
+
+engine::HaloRows<float> NodeRows::with_rings(OwnRows& rows, HaloRings rings,
+                                             const std::vector<std::int64_t>& rank_bounds) {
+  append_rings(rank_bounds[ranks_.rank()], rings, rows);
+  // They come in the order of their numbers, and lie ring by ring.
+  std::vector<std::int64_t> place(rings.nodes.size());
+  std::iota(place.begin(), place.end(), 0);
+  std::sort(place.begin(), place.end(),
+            [&](std::int64_t a, std::int64_t b) { return rings.nodes[a] < rings.nodes[b]; });
+  std::sort(rings.nodes.begin(), rings.nodes.end());
+  halos_.emplace_back(ranks_, rank_bounds, std::move(rings.nodes));
+  const ranks::Halo& halo = halos_.back();
+  return {.a = {.num_rows = std::ssize(rows.row_ptr) - 1,
+                .row_ptr = rows.row_ptr.data(),
+                .col = rows.col.data(),
+                .value = rows.value.data()},
+          .halo = halo.size(),
+          .fill =
+              [&halo, this, place = std::move(place)](float* x, std::int64_t width) {
+                std::vector<float> sorted(place.size() * static_cast<std::size_t>(width));
+                halo.fill(x, width * kFloatBytes, sorted.data());
+                for (std::size_t i = 0; i < place.size(); ++i) {
+                  std::copy_n(sorted.data() + static_cast<std::int64_t>(i) * width, width,
+                              x + (own() + place[i]) * width);
+                }
+              },
+          .within = std::move(rings.within)};
 }
 
 engine::HaloRows<float> NodeRows::local(OwnRows& rows,
@@ -153,6 +275,9 @@ NodeRanks::NodeRanks(std::shared_ptr<ModelImpl> model, std::shared_ptr<const Nod
     : model_(std::move(model)), rows_(std::move(rows)) {
   const std::string reason = why_not_by_nodes(model_->options());
   TORCH_CHECK_VALUE(reason.empty(), "NodeRanks: ", reason);
+  const std::int64_t rings = rows_->a().hops_per_fill();
+  TORCH_CHECK_VALUE(rings == 1 || rings == model_->options().hops, "NodeRanks: expected rings for ",
+                    model_->options().hops, " hops, got ", rings);
   for (std::size_t i = 0; i + 1 < rows_->bounds().size(); ++i) {
     parts_.push_back({with_own_gradients(*model_), rows_->bounds()[i], rows_->bounds()[i + 1]});
   }
@@ -173,6 +298,7 @@ torch::Tensor NodeRanks::recur(std::int64_t block, const torch::Tensor& c) {
   }
   std::vector<std::int64_t> sizes;
   for (const PartModel& part : parts_) sizes.push_back(part.end - part.begin);
+  if (rows_->by_rings()) return RingsDense::apply(ops::canonical(c), torch::stack(w), *rows_, hops);
   torch::Tensor x = c;
   for (std::int64_t hop = 0; hop < hops; ++hop) {
     std::vector<torch::Tensor> rows = halo_spmm(x, *rows_).split_with_sizes(sizes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A model on one graph whose nodes are dealt to ranks: each has its own nodes' features, rows of A
-// and activations, and reads at every hop the rows of some nodes of others. Weights are on every
-// rank.
+// and activations, and reads the rows of some nodes of others, at every hop or for all hops of a
+// block at once. Weights are on every rank.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mpssm/engine/halo_recurrence.h"
+#include "mpssm/nn/halo_rings.h"
 #include "mpssm/nn/model.h"
 #include "mpssm/nn/part_models.h"
 #include "mpssm/nn/shared_module.h"
@@ -18,11 +19,11 @@
 
 namespace mpssm::nn {
 
-/// Rows of an operator, columns as numbers of its nodes.
-struct OwnRows {
-  std::vector<std::int64_t> row_ptr = {0};
-  std::vector<std::int32_t> col = {};
-  std::vector<float> value = {};
+/// When rows of others come.
+enum class HaloWay {
+  kFewerNumbers,  ///< whichever sends less
+  kEachHop,       ///< those next to own nodes, at every hop
+  kAllHops,  ///< those within all hops of a block, once; what they become is computed here again
 };
 
 /// The nodes that this rank has, parts that follow each other, and their rows of A.
@@ -34,6 +35,8 @@ class NodeRows {
     std::vector<std::int64_t> number;      ///< of own nodes in the data; what is dropped goes by it
     OwnRows rows;                          ///< of A, own nodes
     OwnRows transposed = {};               ///< of A'; without rows: A is symmetric
+    std::int64_t hops = 1;                 ///< of a block
+    HaloWay way = HaloWay::kFewerNumbers;
   };
   /// Rank p has parts ranks::Shares{all parts, ranks}. Called by all ranks at once; the
   /// communicator must outlive it.
@@ -49,11 +52,16 @@ class NodeRows {
   const std::vector<std::int64_t>& number() const { return number_; }
   const engine::HaloRows<float>& a() const { return a_; }
   const engine::HaloRows<float>& transposed() const { return is_symmetric_ ? a_ : transposed_; }
-  /// Rows that go to others at a hop forward and at one backward.
+  /// Rows of others come once for all hops of a block.
+  bool by_rings() const { return a_.hops_per_fill() > 1; }
+  /// Rows that go to others at an exchange forward and at one backward.
   std::int64_t rows_sent() const { return halos_.front().rows_sent(); }
   std::int64_t rows_sent_back() const { return halos_.back().rows_sent(); }
 
  private:
+  bool take_rings(const std::vector<std::int64_t>& rank_bounds, std::int64_t hops, HaloWay way);
+  engine::HaloRows<float> with_rings(OwnRows& rows, HaloRings rings,
+                                     const std::vector<std::int64_t>& rank_bounds);
   engine::HaloRows<float> local(OwnRows& rows, const std::vector<std::int64_t>& rank_bounds);
 
   ranks::Communicator& ranks_;
@@ -70,7 +78,7 @@ class NodeRows {
 };
 
 /// A x of own nodes from x [own, C], float: one exchange, and one for the gradient. All ranks call
-/// it at the same time, with rows that outlive the gradient.
+/// it at the same time, with rows that outlive the gradient and have no rings.
 torch::Tensor halo_spmm(const torch::Tensor& x, const NodeRows& rows);
 
 /// Empty if the nodes of such a model can be dealt to ranks, else the reason, as a phrase.
@@ -79,7 +87,8 @@ std::string why_not_by_nodes(const ModelOptions& options);
 /// Gives for own nodes what the model gives, forward and backward, up to rounding (sums over nodes
 /// have another order), and the same bits for any number of ranks that have the same parts: rows of
 /// A are summed by who has them, in their own order, and sums over nodes go part by part. What is
-/// dropped is the same as in one process. A hop sends 4 C bytes for each of NodeRows::rows_sent().
+/// dropped is the same as in one process. An exchange sends 4 C bytes for each of
+/// NodeRows::rows_sent(): one a hop, or one a block by rings, with the same bits.
 class NodeRanks : public SharedModule {
  public:
   /// `model` keeps the parameters. Throws (c10::Error) if why_not_by_nodes().

@@ -59,15 +59,53 @@ void Halo::fill(const void* own, std::int64_t row_bytes, void* halo) const {
                    times(wanted_from_, row_bytes));
 }
 
+void Halo::fill_bytes(std::span<const std::int64_t> own_ptr, const void* items,
+                      std::int64_t item_bytes, std::vector<std::int64_t>& ptr,
+                      const std::function<void*(std::int64_t items)>& make_room) const {
+  std::vector<std::int64_t> lengths;
+  for (std::size_t i = 0; i + 1 < own_ptr.size(); ++i) {
+    lengths.push_back(own_ptr[i + 1] - own_ptr[i]);
+  }
+  std::vector<std::int64_t> wanted_lengths(wanted_.size());
+  fill(lengths.data(), sizeof(std::int64_t), wanted_lengths.data());
+  ptr.assign(1, 0);
+  for (const std::int64_t length : wanted_lengths) ptr.push_back(ptr.back() + length);
+  // Bytes of the rows that go to each rank and come from it.
+  std::vector<std::int64_t> to;
+  std::vector<std::int64_t> from;
+  auto sent = sent_.begin();
+  auto received = wanted_lengths.begin();
+  packed_.clear();
+  for (std::int64_t p = 0; p < ranks_->size(); ++p) {
+    to.push_back(-std::ssize(packed_));
+    for (const auto end = sent + sent_to_[p]; sent != end; ++sent) {
+      const char* const row = static_cast<const char*>(items) + own_ptr[*sent] * item_bytes;
+      packed_.insert(packed_.end(), row, row + lengths[*sent] * item_bytes);
+    }
+    to.back() += std::ssize(packed_);
+    from.push_back(0);
+    for (const auto end = received + wanted_from_[p]; received != end; ++received) {
+      from.back() += *received * item_bytes;
+    }
+  }
+  ranks_->exchange(packed_.data(), to, make_room(ptr.back()), from);
+}
+
+std::vector<std::int64_t> columns_of_others(std::int64_t first, std::int64_t last,
+                                            std::span<const std::int32_t> columns) {
+  std::vector<std::int64_t> others;
+  for (const std::int32_t column : columns) {
+    if (column < first || column >= last) others.push_back(column);
+  }
+  std::sort(others.begin(), others.end());
+  others.erase(std::unique(others.begin(), others.end()), others.end());
+  others.shrink_to_fit();
+  return others;
+}
+
 std::vector<std::int64_t> localise(std::int64_t first, std::int64_t last,
                                    std::span<std::int32_t> columns) {
-  std::vector<std::int64_t> halo;
-  for (const std::int32_t column : columns) {
-    if (column < first || column >= last) halo.push_back(column);
-  }
-  std::sort(halo.begin(), halo.end());
-  halo.erase(std::unique(halo.begin(), halo.end()), halo.end());
-  halo.shrink_to_fit();
+  const std::vector<std::int64_t> halo = columns_of_others(first, last, columns);
   const std::int64_t own = last - first;
   for (std::int32_t& column : columns) {
     const bool is_own = column >= first && column < last;

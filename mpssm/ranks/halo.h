@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -28,7 +29,25 @@ class Halo {
   /// ranks lie in order, so that the rows of the halo do as well.
   void fill(const void* own, std::int64_t row_bytes, void* halo) const;
 
+  /// The same for rows of different lengths: own row i is items own_ptr[i] to own_ptr[i + 1].
+  /// Returns the items of the rows wanted, and in `ptr` [size() + 1] where each begins.
+  template <typename T>
+  std::vector<T> fill_lists(std::span<const std::int64_t> own_ptr, const T* items,
+                            std::vector<std::int64_t>& ptr) const {
+    std::vector<T> result;
+    const auto make_room = [&](std::int64_t count) {
+      result.resize(static_cast<std::size_t>(count));
+      return result.data();
+    };
+    fill_bytes(own_ptr, items, sizeof(T), ptr, make_room);
+    return result;
+  }
+
  private:
+  void fill_bytes(std::span<const std::int64_t> own_ptr, const void* items, std::int64_t item_bytes,
+                  std::vector<std::int64_t>& ptr,
+                  const std::function<void*(std::int64_t items)>& make_room) const;
+
   Communicator* ranks_;
   std::vector<std::int64_t> wanted_;
   std::vector<std::int64_t> sent_;         // own rows, from 0, rank by rank
@@ -36,6 +55,10 @@ class Halo {
   std::vector<std::int64_t> wanted_from_;  // rows from each
   mutable std::vector<char> packed_;
 };
+
+/// Columns outside [first, last), sorted, without repeats.
+std::vector<std::int64_t> columns_of_others(std::int64_t first, std::int64_t last,
+                                            std::span<const std::int32_t> columns);
 
 /// Columns of the rows [first, last) of a square matrix, as numbers of its rows, become places in
 /// [own rows, halo]: own ones from 0, the others behind them in order. Returns the halo, sorted.

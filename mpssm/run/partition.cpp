@@ -228,6 +228,7 @@ Experiment set_up_partition(const train::Config& config, ranks::Communicator& ra
   const auto take = [](data::PartitionRows<float>& rows) {
     return nn::OwnRows{std::move(rows.row_ptr), std::move(rows.col), std::move(rows.value)};
   };
+  given.hops = experiment.config.model.hops;
   given.rows = take(mine.rows);
   if (!index.is_symmetric) given.transposed = take(mine.transposed);
   const auto rows = std::make_shared<const nn::NodeRows>(std::move(given));
@@ -239,9 +240,9 @@ Experiment set_up_partition(const train::Config& config, ranks::Communicator& ra
       .num_parts = index.num_pieces(),
       .num_nodes = index.num_nodes(),
       .gso = graph::Gso::borrow(
-          {.row_ptr = {a.row_ptr, static_cast<std::size_t>(a.num_rows + 1)},
-           .col = {a.col, static_cast<std::size_t>(a.row_ptr[a.num_rows])},
-           .value_float = {a.value, static_cast<std::size_t>(a.row_ptr[a.num_rows])}})});
+          {.row_ptr = {a.row_ptr, static_cast<std::size_t>(rows->own() + 1)},
+           .col = {a.col, static_cast<std::size_t>(a.row_ptr[rows->own()])},
+           .value_float = {a.value, static_cast<std::size_t>(a.row_ptr[rows->own()])}})});
   experiment.problem =
       task::make_problem(*experiment.dataset, train::problem_options(experiment.config), nullptr,
                          experiment.share.get());
@@ -250,10 +251,12 @@ Experiment set_up_partition(const train::Config& config, ranks::Communicator& ra
                      .learned = experiment.problem->preprocessing(),
                      .protocol = index.protocol};
   experiment.model = train::build_model(*experiment.problem, experiment.config);
-  // Two states with their halo, forward and backward.
+  // Two states with their halo, forward and backward; by rings C of the halo, too, and a copy on
+  // its way.
   const std::int64_t with_halo = rows->own() + std::max(rows->a().halo, rows->transposed().halo);
-  experiment.model.training_bytes +=
-      4 * (2 * with_halo + rows->rows_sent()) * experiment.config.model.channels;
+  experiment.model.training_bytes += 4 *
+                                     ((rows->by_rings() ? 4 : 2) * with_halo + rows->rows_sent()) *
+                                     experiment.config.model.channels;
   experiment.model.least_training_bytes = experiment.model.training_bytes;
   const auto model = std::dynamic_pointer_cast<nn::ModelImpl>(experiment.model.module);
   const std::string reason =
@@ -266,10 +269,13 @@ Experiment set_up_partition(const train::Config& config, ranks::Communicator& ra
                        .hint = "model.kind=mpssm without batch norm can be"});
   }
   experiment.by_nodes = std::make_shared<nn::NodeRanks>(model, rows);
-  experiment.dataset->notes.push_back(
-      fmt::format("{} rank(s) have {} part(s) of the graph; at a hop rank 0 sends rows of {} nodes "
-                  "and reads {}",
-                  ranks.size(), index.num_pieces(), rows->rows_sent(), rows->a().halo));
+  experiment.dataset->notes.push_back(fmt::format(
+      "{} rank(s) have {} part(s) of the graph; {} rank 0 sends rows of {} nodes and "
+      "reads {}{}",
+      ranks.size(), index.num_pieces(),
+      rows->by_rings() ? fmt::format("once for the {} hops of a block", given.hops) : "at a hop",
+      rows->rows_sent(), rows->a().halo,
+      rows->by_rings() ? ", which is less than at every hop" : ""));
   return experiment;
 }
 

@@ -71,14 +71,17 @@ struct Cut {
     return own;
   }
 
-  std::shared_ptr<const NodeRows> of(ranks::Communicator& all) const {
+  std::shared_ptr<const NodeRows> of(ranks::Communicator& all, std::int64_t hops = 1,
+                                     HaloWay way = HaloWay::kFewerNumbers) const {
     const ranks::Shares shares{std::ssize(bounds) - 1, all.size()};
     const std::int64_t first = bounds[shares.begin(all.rank())];
     const std::int64_t last = bounds[shares.end(all.rank())];
     NodeRows::Given given{.ranks = all,
                           .all_bounds = bounds,
                           .number = {node.begin() + first, node.begin() + last},
-                          .rows = rows(gso.view<float>(), first, last)};
+                          .rows = rows(gso.view<float>(), first, last),
+                          .hops = hops,
+                          .way = way};
     if (!gso.is_symmetric()) given.transposed = rows(gso.transpose_view<float>(), first, last);
     return std::make_shared<const NodeRows>(std::move(given));
   }
@@ -194,6 +197,111 @@ TEST(NodeRanks, SendTheRowsOfTheHaloAtEveryHop) {
         EXPECT_EQ(all.num_exchanges() - calls, 2 * options.num_blocks * hops);
       });
     }
+  }
+}
+
+/// Nodes of each part that others read within so many hops, one that two of them read twice.
+std::vector<std::int64_t> read_by_others(const Cut& cut, std::int64_t hops) {
+  const std::int64_t parts = std::ssize(cut.bounds) - 1;
+  std::vector<std::int64_t> sent(parts, 0);
+  const auto a = cut.gso.view<float>();
+  for (std::int64_t reader = 0; reader < parts; ++reader) {
+    std::vector<bool> is_read(a.num_rows, false);
+    for (std::int64_t p = cut.bounds[reader]; p < cut.bounds[reader + 1]; ++p) {
+      is_read[cut.node[p]] = true;
+    }
+    for (std::int64_t hop = 0; hop < hops; ++hop) {
+      const std::vector<bool> before = is_read;
+      for (std::int64_t i = 0; i < a.num_rows; ++i) {
+        if (!before[i]) continue;
+        for (std::int64_t e = a.row_ptr[i]; e < a.row_ptr[i + 1]; ++e) is_read[a.col[e]] = true;
+      }
+    }
+    for (std::int64_t part = 0; part < parts; ++part) {
+      for (std::int64_t p = cut.bounds[part]; part != reader && p < cut.bounds[part + 1]; ++p) {
+        sent[part] += is_read[cut.node[p]];
+      }
+    }
+  }
+  return sent;
+}
+
+TEST(NodeRanks, HaveTheSameBitsByRingsAndSendThemOnce) {
+  MPSSM_NEEDS_GLOO();
+  for (const auto& [gso, options] : node_cases()) {
+    const std::int64_t nodes = gso.num_nodes();
+    const torch::Tensor x = torch::linspace(-1.0, 1.0, 3 * nodes).sin().view({nodes, 3});
+    const torch::Tensor weight = torch::linspace(0.1, 1.0, 2 * nodes).view({nodes, 2}) / nodes;
+    for (const std::int64_t count : {1, 2, 3, 4}) {
+      const Cut cut(gso, count == 3 ? 3 : 4);  // with four parts, two ranks have two each
+      std::vector<std::shared_ptr<ModelImpl>> models;
+      for (std::int64_t i = 0; i < count; ++i) models.push_back(drawn_model(options));
+      as_ranks(count, [&](ranks::Communicator& all) {
+        std::vector<std::vector<torch::Tensor>> found;
+        for (const HaloWay way : {HaloWay::kEachHop, HaloWay::kAllHops}) {
+          const auto rows = cut.of(all, options.hops, way);
+          EXPECT_EQ(rows->by_rings(), way == HaloWay::kAllHops && count > 1);
+          const torch::Tensor own = torch::tensor(rows->number());
+          NodeRanks shared(models[all.rank()], rows);
+          const std::int64_t before = all.bytes_sent();
+          const std::int64_t calls = all.num_exchanges();
+          found.push_back(trained_step(shared, *models[all.rank()], x.index_select(0, own),
+                                       graph::Operators(), weight.index_select(0, own)));
+          const std::int64_t times = options.num_blocks * (rows->by_rings() ? 1 : options.hops);
+          const std::int64_t sent = all.bytes_sent() - before;
+          const std::int64_t exchanges = all.num_exchanges() - calls;
+          shared.collect_gradients();  // as trained_step() did at its end
+          const std::int64_t gradients = all.bytes_sent() - before - sent;
+          EXPECT_EQ(sent - gradients, times * (rows->rows_sent() + rows->rows_sent_back()) *
+                                          options.hidden_channels * 4);
+          EXPECT_EQ(2 * exchanges - (all.num_exchanges() - calls), 2 * times);
+          if (gso.is_symmetric() && std::ssize(cut.bounds) - 1 == count) {
+            const auto expected = read_by_others(cut, way == HaloWay::kAllHops ? options.hops : 1);
+            EXPECT_EQ(rows->rows_sent(), expected[all.rank()]);
+          }
+        }
+        for (std::size_t i = 0; i < found[0].size(); ++i) {
+          EXPECT_TRUE(torch::equal(found[0][i], found[1][i])) << count << " ranks, tensor " << i;
+        }
+      });
+    }
+  }
+}
+
+TEST(NodeRanks, TakeTheHaloThatSendsLess) {
+  MPSSM_NEEDS_GLOO();
+  constexpr std::int64_t kRanks = 3;
+  constexpr std::int64_t kHops = 4;
+  // Communities in which each node is near to all others, and a few edges between them: what is
+  // read at a hop is little, what is read within four is everything.
+  const auto communities = [](std::int64_t count, std::int64_t nodes) {
+    graph::EdgeList edges{.num_nodes = count * nodes};
+    const auto join = [&](std::int64_t i, std::int64_t j) {
+      edges.src.push_back(i);
+      edges.dst.push_back(j);
+    };
+    for (std::int64_t c = 0; c < count; ++c) {
+      for (std::int64_t i = 0; i < nodes; ++i) {
+        join(c * nodes + i, c * nodes + (i * 7 + 3) % nodes);
+        join(c * nodes + i, c * nodes + (i * 31 + 11) % nodes);
+        join(c * nodes + i, c * nodes + (i * 101 + 57) % nodes);
+      }
+      for (std::int64_t i = 0; i < 4; ++i) join(c * nodes + i, (c + 1) % count * nodes + i);
+    }
+    return graph::make_gso(graph::Graph::from_edges(edges));
+  };
+  for (const bool is_one : {true, false}) {  // one community, all of which is read at any hop
+    const graph::Gso gso = communities(is_one ? 1 : kRanks, 300);
+    const Cut cut(gso, kRanks);
+    const auto sum = [](const std::vector<std::int64_t>& numbers) {
+      return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
+    };
+    const bool is_less = sum(read_by_others(cut, kHops)) < kHops * sum(read_by_others(cut, 1));
+    EXPECT_EQ(is_less, is_one);
+    as_ranks(kRanks, [&](ranks::Communicator& all) {
+      EXPECT_EQ(cut.of(all, kHops)->by_rings(), is_less);
+      EXPECT_FALSE(cut.of(all, 1)->by_rings());
+    });
   }
 }
 
