@@ -95,7 +95,7 @@ std::vector<BlockAnswer> answer_blocks(const ModelQuestion& question) {
       continue;
     }
     for (std::size_t g = 0; g < groups.size(); ++g) {
-      groups[g].gso = to_string(question.gso.kind(static_cast<std::int64_t>(g)));
+      groups[g].gso = question.gso.name(static_cast<std::int64_t>(g));
       groups[g].channels = block->w_state->options().group_channels[g];
     }
     answers.push_back(all_groups(std::move(groups)));

@@ -92,8 +92,9 @@ void note_kept(const std::string& where, const EdgeTable& table, std::vector<std
   if (table.columns.empty()) return;
   std::vector<std::string> names;
   for (const EdgeColumn& column : table.columns) names.push_back(column.name);
-  notes.push_back(fmt::format("{}: kept, used by the model with data.encodings=edges only: {}",
-                              where, listed("column", names)));
+  notes.push_back(
+      fmt::format("{}: kept, used by the model with data.encodings=edges or model.gso only: {}",
+                  where, listed("column", names)));
 }
 
 std::string edge_text(const EdgeColumn& column, std::size_t row) {

@@ -24,6 +24,20 @@ std::string value_text(const EdgeColumn& column, double value) {
                               : column.words[static_cast<std::size_t>(value)];
 }
 
+std::int64_t width_of_edge_column(const Column& column) {
+  return column.kind == ColumnKind::kNumber ? 1 : std::ssize(column.categories);
+}
+
+const EdgeColumn& find_edge_column(const EdgeTable& table, const std::string& name) {
+  for (const EdgeColumn& column : table.columns) {
+    if (column.name == name) return column;
+  }
+  throw base::Error(fmt::format("edges: expected a column '{}', which the model was trained with",
+                                base::printable(name)));
+}
+
+}  // namespace
+
 Column fit_edge_column(const EdgeColumn& column, const std::function<bool(std::size_t)>& counts) {
   constexpr std::size_t kMostWhole = 16;
   Column fitted{.name = column.name, .kind = ColumnKind::kCategories};
@@ -53,19 +67,23 @@ Column fit_edge_column(const EdgeColumn& column, const std::function<bool(std::s
   return fitted;
 }
 
-std::int64_t width_of_edge_column(const Column& column) {
-  return column.kind == ColumnKind::kNumber ? 1 : std::ssize(column.categories);
-}
-
-const EdgeColumn& find_edge_column(const EdgeTable& table, const std::string& name) {
+std::vector<Column> fit_edge_columns(const EdgeTable& table,
+                                     const std::function<bool(std::size_t)>& counts) {
+  std::vector<Column> columns;
   for (const EdgeColumn& column : table.columns) {
-    if (column.name == name) return column;
+    columns.push_back(fit_edge_column(column, counts));
   }
-  throw base::Error(fmt::format("edges: expected a column '{}', which the model was trained with",
-                                base::printable(name)));
+  return columns;
 }
 
-/// The rows whose edge is not listed the other way.
+std::function<bool(std::size_t)> edges_of_training(const GraphsData& data) {
+  return [&data](std::size_t row) {
+    const auto after = std::upper_bound(data.node_ptr.begin(), data.node_ptr.end(),
+                                        std::int64_t{data.edge_table.src[row]});
+    return data.part[after - data.node_ptr.begin() - 1] == Part::kTrain;
+  };
+}
+
 std::vector<bool> listed_one_way(const EdgeTable& table) {
   const auto key = [](std::int32_t a, std::int32_t b) {
     return static_cast<std::uint64_t>(a) << 32 | static_cast<std::uint32_t>(b);
@@ -83,17 +101,6 @@ std::vector<bool> listed_one_way(const EdgeTable& table) {
         !std::binary_search(keys.begin(), keys.end(), key(table.dst[row], table.src[row]));
   }
   return one_way;
-}
-
-}  // namespace
-
-std::vector<Column> fit_edge_columns(const EdgeTable& table,
-                                     const std::function<bool(std::size_t)>& counts) {
-  std::vector<Column> columns;
-  for (const EdgeColumn& column : table.columns) {
-    columns.push_back(fit_edge_column(column, counts));
-  }
-  return columns;
 }
 
 std::int64_t edge_features(std::span<const Column> columns) {

@@ -16,6 +16,13 @@ namespace mpssm::data {
 /// names.
 std::vector<Column> fit_edge_columns(const EdgeTable& table,
                                      const std::function<bool(std::size_t)>& counts);
+Column fit_edge_column(const EdgeColumn& column, const std::function<bool(std::size_t)>& counts);
+
+/// Whether a row of the table is of a graph that may be learned from. The data must outlive it.
+std::function<bool(std::size_t)> edges_of_training(const GraphsData& data);
+
+/// The rows whose edge is not listed the other way.
+std::vector<bool> listed_one_way(const EdgeTable& table);
 
 /// Numbers of an edge that these columns make.
 std::int64_t edge_features(std::span<const Column> columns);

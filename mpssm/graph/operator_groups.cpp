@@ -14,10 +14,52 @@ namespace {
 /// Far more than there are kinds; shares beyond it are slips.
 constexpr std::int64_t kMaxShare = 1'000;
 
+std::string to_string(const GsoShare& group) {
+  std::string text(to_string(group.kind));
+  if (!group.column.empty()) {
+    text += fmt::format("({}{}{})", group.column, group.value.empty() ? "" : "=", group.value);
+  }
+  if (group.share != 1) text += fmt::format(":{}", group.share);
+  return text;
+}
+
+/// Where the first comma outside of parentheses is, or the end.
+std::size_t end_of_word(std::string_view text) {
+  bool is_inside = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(' || text[i] == ')') is_inside = text[i] == '(';
+    if (text[i] == ',' && !is_inside) return i;
+  }
+  return text.size();
+}
+
+/// "column" or "column=value".
+void take_edges(std::string_view text, GsoShare& group) {
+  const std::size_t equals = text.find('=');
+  group.column = text.substr(0, equals);
+  if (equals != std::string_view::npos) group.value = text.substr(equals + 1);
+  const bool is_whole =
+      !group.column.empty() && (equals == std::string_view::npos || !group.value.empty());
+  if (!is_whole || text.find_first_of("(\"\\") != std::string_view::npos) {
+    throw std::invalid_argument(fmt::format(
+        "expected (column) or (column=value) without quotes and parentheses, got '({})'", text));
+  }
+  if (group.kind == GsoKind::kIdentity || is_low_rank(group.kind)) {
+    throw std::invalid_argument(fmt::format("{} is the same whatever the edges, got '{}({})'",
+                                            to_string(group.kind), to_string(group.kind), text));
+  }
+}
+
 GsoShare share_from_text(std::string_view text) {
   GsoShare result;
-  const std::size_t colon = text.find(':');
-  const std::string_view name = text.substr(0, colon);
+  const std::size_t open = text.find('(');
+  const std::size_t close = open == std::string_view::npos ? open : text.find(')', open);
+  if (open != std::string_view::npos && close == std::string_view::npos) {
+    throw std::invalid_argument(fmt::format("expected a ')' behind '{}'", text));
+  }
+  const bool has_edges = open != std::string_view::npos;
+  const std::size_t colon = text.find(':', has_edges ? close : 0);
+  const std::string_view name = text.substr(0, std::min(open, colon));
   auto kind = table_of(GsoKind{}).find(name);
   if (!kind) kind = low_rank_kinds().find(name);
   if (!kind) {
@@ -25,6 +67,11 @@ GsoShare share_from_text(std::string_view text) {
         fmt::format("expected one of {}, got '{}'", gso_group_names(), name));
   }
   result.kind = *kind;
+  if (has_edges) take_edges(text.substr(open + 1, close - open - 1), result);
+  if (has_edges && close + 1 != std::min(colon, text.size())) {
+    throw std::invalid_argument(
+        fmt::format("expected nothing or a share behind the ')', got '{}'", text));
+  }
   if (colon == std::string_view::npos) return result;
   const std::string_view number = text.substr(colon + 1);
   const auto [end, error] =
@@ -50,6 +97,10 @@ bool GsoGroups::is_adaptive() const {
   return std::ranges::any_of(groups, [](const auto& g) { return g.kind == GsoKind::kAdaptive; });
 }
 
+bool GsoGroups::is_of_edges() const {
+  return std::ranges::any_of(groups, [](const auto& group) { return !group.column.empty(); });
+}
+
 std::vector<std::int64_t> GsoGroups::shares() const {
   std::vector<std::int64_t> result;
   if (is_single()) return result;
@@ -65,8 +116,7 @@ std::string to_string(const GsoGroups& groups) {
   std::string text;
   for (const GsoShare& group : groups.groups) {
     if (!text.empty()) text += ",";
-    text += to_string(group.kind);
-    if (group.share != 1) text += fmt::format(":{}", group.share);
+    text += to_string(group);
   }
   return text;
 }
@@ -75,7 +125,7 @@ GsoGroups gso_groups_from_text(std::string_view text) {
   GsoGroups result;
   result.groups.clear();
   while (true) {
-    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::size_t comma = end_of_word(text);
     std::string_view word = text.substr(0, comma);
     while (word.starts_with(' ')) word.remove_prefix(1);
     while (word.ends_with(' ')) word.remove_suffix(1);
@@ -95,10 +145,20 @@ GsoGroups gso_groups_from_text(std::string_view text) {
   return result;
 }
 
-Operators make_operators(const Graph& graph, const GsoGroups& groups) {
+Operators make_operators(const Graph& graph, const GsoGroups& groups,
+                         const EdgesOfGroup& edges_of) {
   std::vector<OperatorGroup> made;
   for (const GsoShare& group : groups.groups) {
     made.push_back({.gso = {}, .share = group.share});
+    if (!group.column.empty()) {
+      if (edges_of == nullptr || group.value.empty()) {
+        throw std::invalid_argument(
+            fmt::format("make_operators: expected to be told the edges of '{}'", to_string(group)));
+      }
+      made.back().gso = make_gso(edges_of(group), {.kind = group.kind});
+      made.back().edges = fmt::format("{}={}", group.column, group.value);
+      continue;
+    }
     if (is_low_rank(group.kind)) {
       made.back().low_rank = group.kind == GsoKind::kVirtualNode
                                  ? virtual_node(graph.graph_ptr())

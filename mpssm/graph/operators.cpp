@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace mpssm::graph {
@@ -157,6 +158,16 @@ GsoKind Operators::kind(std::int64_t group) const {
   return is_low_rank(group) ? low_rank(group).kind() : of_group(group).kind();
 }
 
+const std::string& Operators::edges(std::int64_t group) const {
+  static const std::string all;
+  return groups_ == nullptr ? all : groups_->at(static_cast<std::size_t>(group)).edges;
+}
+
+std::string Operators::name(std::int64_t group) const {
+  const std::string_view of_all = to_string(kind(group));
+  return edges(group).empty() ? std::string(of_all) : fmt::format("{}({})", of_all, edges(group));
+}
+
 std::int64_t Operators::num_values() const {
   const std::int64_t group = factor_group();
   return group < 0 ? num_nonzeros() : low_rank(group).num_factors();
@@ -225,7 +236,7 @@ Operators select_graphs(const Operators& batch, std::span<const std::int64_t> gr
   if (batch.is_single()) return select_graphs(batch.only(), graphs);
   std::vector<OperatorGroup> groups;
   for (std::int64_t g = 0; g < batch.num_groups(); ++g) {
-    groups.push_back({.gso = {}, .share = batch.share(g)});
+    groups.push_back({.gso = {}, .share = batch.share(g), .edges = batch.edges(g)});
     if (batch.is_low_rank(g)) {
       groups.back().low_rank = select_graphs(batch.low_rank(g), graphs);
     } else {

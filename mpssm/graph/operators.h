@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct OperatorGroup {
   Gso gso;
   std::int64_t share = 1;
   LowRankOperator low_rank = {};  ///< in place of `gso`, unless it is none
+  std::string edges = {};         ///< that it has, "bond=double", for people; empty: all
 
   std::int64_t num_nodes() const {
     return low_rank.is_none() ? gso.num_nodes() : low_rank.num_nodes();
@@ -78,6 +80,10 @@ class Operators {
   /// is no virtual node. -1: none.
   std::int64_t factor_group() const;
   GsoKind kind(std::int64_t group) const;
+  /// The edges that a group has, "bond=double"; empty: all.
+  const std::string& edges(std::int64_t group) const;
+  /// "sym_normalized", or "sym_normalized(bond=double)" if it has some of the edges.
+  std::string name(std::int64_t group) const;
   std::int64_t share(std::int64_t group) const;
   /// Entries that a call may give in place of A's own: nonzeros, or the factors of factor_group().
   std::int64_t num_values() const;

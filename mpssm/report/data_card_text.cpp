@@ -54,7 +54,7 @@ std::string edge_columns_line(const DataCard& card) {
   if (card.edge_columns.size() > kShownClasses) {
     text += fmt::format(", ... ({} columns)", card.edge_columns.size());
   }
-  return text + ": read and kept, used by the model with data.encodings=edges only";
+  return text + ": read and kept, used by the model with data.encodings=edges or model.gso only";
 }
 
 }  // namespace

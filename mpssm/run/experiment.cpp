@@ -9,6 +9,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/printable.h"
+#include "mpssm/data/edge_operators.h"
 #include "mpssm/data/incident_edges.h"
 #include "mpssm/data/links.h"
 #include "mpssm/data/load.h"
@@ -56,7 +57,9 @@ data::LoadOptions load_options(const train::Config& config, const fs::path& data
 data::Dataset load_data(const std::string& name, const data::LoadOptions& options,
                         const train::Config& config) {
   data::Dataset dataset = data::load(name, options);
-  if (engine::encodings_from_text(config.data.encodings).edges) data::read_bonds(dataset);
+  if (engine::encodings_from_text(config.data.encodings).edges || config.model.gso.is_of_edges()) {
+    data::read_bonds(dataset);
+  }
   return dataset;
 }
 
@@ -264,6 +267,10 @@ Experiment set_up(const train::Config& config, const fs::path& data_dir, const D
     }
   }
   note_training_on_validation(config, *experiment.dataset);
+  // Which values edges have stays with the run: other data may have others.
+  experiment.config.model.gso =
+      data::with_values_of_edges(experiment.config.model.gso, *experiment.dataset);
+  train::check(experiment.config);
   // A path must mean the same wherever the run is opened from.
   if (!data::is_name(config.data.name)) {
     experiment.config.data.name = fs::weakly_canonical(config.data.name).string();

@@ -12,6 +12,7 @@
 #include <torch/types.h>
 
 #include "mpssm/base/error.h"
+#include "mpssm/data/edge_operators.h"
 
 namespace mpssm::run {
 namespace {
@@ -99,8 +100,9 @@ analysis::PredictionChanges changed_predictions(const std::filesystem::path& pat
                       "predictions after a change of edges need data.encodings of the changed "
                       "graph; train on it instead (mpssm train --rewired)");
   }
-  const graph::Operators after = graph::make_operators(analysis::edited(run.graph.graph, edit),
-                                                       run.experiment.config.model.gso);
+  const graph::Operators after =
+      data::make_operators(analysis::edited(run.graph.graph, edit), run.experiment.config.model.gso,
+                           data::edge_table_of(*run.experiment.dataset));
   const task::Preprocessing& learned = run.experiment.pins.learned;
   const std::vector<std::string>& classes = learned.class_names;
   // [N, outputs]: probabilities of the classes, or numbers on the scale of the labels.

@@ -10,6 +10,7 @@
 #include <torch/types.h>
 
 #include "mpssm/base/error.h"
+#include "mpssm/data/edge_operators.h"
 #include "mpssm/data/partition.h"
 #include "mpssm/graph/generators.h"
 #include "mpssm/graph/operator_groups.h"
@@ -61,7 +62,7 @@ void count(const data::NodeData& nodes, const graph::GsoGroups& gso, ranks::Scal
   query.outputs =
       nodes.class_names.size() > 2 ? static_cast<double>(nodes.class_names.size()) : 1.0;
   if (query.ranks > 1.0 && query.ranks <= query.nodes) {
-    count_halo(graph::united(graph::make_operators(nodes.graph, gso)), query);
+    count_halo(graph::united(data::make_operators(nodes.graph, gso, nodes.edge_table)), query);
   }
 }
 

@@ -4,13 +4,14 @@
 #include <array>
 #include <cmath>
 #include <fmt/core.h>
-#include <functional>
 #include <limits>
 #include <numeric>
 
 #include <torch/types.h>
 
 #include "mpssm/base/error.h"
+#include "mpssm/data/edge_operators.h"
+#include "mpssm/data/incident_edges.h"
 #include "mpssm/graph/edge_list.h"
 #include "mpssm/io/csv.h"
 #include "mpssm/task/encoded_features.h"
@@ -41,15 +42,6 @@ graph::Graph batch_of(const data::GraphsData& data) {
   return graph::make_batch(graphs);
 }
 
-/// Whether a row of the table of edges is of a graph that may be learned from.
-std::function<bool(std::size_t)> is_of_training(const data::GraphsData& data) {
-  return [&data](std::size_t row) {
-    const auto after = std::upper_bound(data.node_ptr.begin(), data.node_ptr.end(),
-                                        std::int64_t{data.edge_table.src[row]});
-    return data.part[after - data.node_ptr.begin() - 1] == Part::kTrain;
-  };
-}
-
 class GraphsProblem final : public Problem {
  public:
   GraphsProblem(const data::Dataset& dataset, const ProblemOptions& options,
@@ -64,8 +56,8 @@ class GraphsProblem final : public Problem {
         encoded_(options.encodings.empty()
                      ? EncodedFeatures()
                      : EncodedFeatures(batch_of(data_), options.encodings, data_.edge_table,
-                                       learned, is_of_training(data_))),
-        gso_(graph::make_operators(batch_of(data_), options.gso)),
+                                       learned, data::edges_of_training(data_))),
+        gso_(data::make_operators(batch_of(data_), options.gso, data_.edge_table)),
         scale_(learned != nullptr ? learned->label_scale : data_.label_scale),
         metrics_are_scaled_(dataset.metric == "log10_mse"),
         batch_(options.batch),

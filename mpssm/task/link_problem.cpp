@@ -10,6 +10,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/random.h"
+#include "mpssm/data/edge_operators.h"
 #include "mpssm/data/links.h"
 #include "mpssm/ops/generator.h"
 #include "mpssm/task/link_scores.h"
@@ -43,7 +44,7 @@ class LinkProblem final : public Problem {
         links_(data_.links.value()),
         directed_(!links_.whole.is_symmetric()),
         gso_kinds_(options.gso),
-        gso_(graph::make_operators(data_.graph, options.gso)),
+        gso_(data::make_operators(data_.graph, options.gso, data_.edge_table)),
         x_(marked_features(data_)) {
     if (options.split != 0) {
       throw base::Error("data.split", fmt::format("link prediction has one split, 0, got {}; "
@@ -156,7 +157,8 @@ class LinkProblem final : public Problem {
         out.insert(out.end(), links_.edges[p].begin(), links_.edges[p].end());
       }
       std::sort(out.begin(), out.end());
-      gso = graph::make_operators(data::without_edges(links_.whole, out), gso_kinds_);
+      gso = data::make_operators(data::without_edges(links_.whole, out), gso_kinds_,
+                                 data_.edge_table);
     }
     return *gso;
   }

@@ -8,6 +8,7 @@
 #include <torch/types.h>
 
 #include "mpssm/base/error.h"
+#include "mpssm/data/edge_operators.h"
 #include "mpssm/data/links.h"
 #include "mpssm/ops/linear.h"
 #include "mpssm/task/link_scores.h"
@@ -64,7 +65,7 @@ void write_links(const data::Dataset& dataset, const graph::GsoGroups& gso, nn::
   const bool directed = !whole.is_symmetric();
   const torch::Tensor x = marked_features(data);
   const auto ends_on = [&](const graph::Graph& graph) {
-    return link_ends(model.forward(x, graph::make_operators(graph, gso)), directed);
+    return link_ends(model.forward(x, data::make_operators(graph, gso, data.edge_table)), directed);
   };
   if (!question.pairs) {
     constexpr std::int64_t kMostNodes = 100'000;

@@ -8,6 +8,7 @@
 #include <torch/types.h>
 
 #include "mpssm/base/error.h"
+#include "mpssm/data/edge_operators.h"
 #include "mpssm/io/csv.h"
 #include "mpssm/task/encoded_features.h"
 #include "mpssm/task/node_share.h"
@@ -46,7 +47,7 @@ class NodeProblem final : public Problem {
         class_names_(learned != nullptr ? learned->class_names : data_.class_names),
         share_(share),
         gso_(share != nullptr ? graph::Operators(share->gso)
-                              : graph::make_operators(data_.graph, options.gso)),
+                              : data::make_operators(data_.graph, options.gso, data_.edge_table)),
         encoded_(data_.graph, options.encodings, data_.edge_table, learned),
         x_(encoded_.append(tensor_of(data_.features))) {
     if (learned != nullptr) {

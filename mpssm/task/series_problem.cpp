@@ -7,6 +7,7 @@
 #include <torch/types.h>
 
 #include "mpssm/base/error.h"
+#include "mpssm/data/edge_operators.h"
 #include "mpssm/io/csv.h"
 #include "mpssm/task/encoded_features.h"
 #include "mpssm/task/forecast_references.h"
@@ -43,6 +44,12 @@ class OperatorsOverTime {
     if (series.changing.of_step.empty()) {
       throw base::Error("data.graph_over_time",
                         dataset.name + " has edges without times, one graph for all steps");
+    }
+    if (groups.is_of_edges()) {
+      throw base::Error("data.graph_over_time",
+                        "a sequence of graphs has no operators of some of the edges, got model.gso "
+                        "= " +
+                            to_string(groups));
     }
     for (const graph::Graph& graph : series.changing.graphs) {
       steps_.push_back(graph::make_operators(graph, groups));
@@ -103,9 +110,9 @@ class SeriesProblem final : public Problem {
                 const Preprocessing* learned)
       : data_(std::get<data::SeriesData>(dataset.content)),
         encoded_(data_.graph, options.encodings, data_.edge_table, learned),
-        operators_(options.graph_over_time
-                       ? OperatorsOverTime(dataset, options.gso)
-                       : OperatorsOverTime(graph::make_operators(data_.graph, options.gso))),
+        operators_(options.graph_over_time ? OperatorsOverTime(dataset, options.gso)
+                                           : OperatorsOverTime(data::make_operators(
+                                                 data_.graph, options.gso, data_.edge_table))),
         split_(dataset.is_new ? all_windows_in_test(data_) : data::window_split(data_)),
         train_end_(options.on_validation ? split_.test : split_.val),
         view_(data_, options.series, train_end_, learned),
@@ -347,8 +354,9 @@ void write_forecast(const data::Dataset& dataset, const ProblemOptions& options,
                                   data.lags, data.num_steps));
   }
   const OperatorsOverTime operators =
-      options.graph_over_time ? OperatorsOverTime(dataset, options.gso)
-                              : OperatorsOverTime(graph::make_operators(data.graph, options.gso));
+      options.graph_over_time
+          ? OperatorsOverTime(dataset, options.gso)
+          : OperatorsOverTime(data::make_operators(data.graph, options.gso, data.edge_table));
   const std::int64_t last[] = {data.num_steps - data.lags};
   const SeriesView view(data, options.series, 0, &learned);
   const torch::Tensor window = SeriesProblem::with_encodings(

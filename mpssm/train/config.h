@@ -225,7 +225,9 @@ void visit_settings(AnyConfig& config, Visit&& visit) {
   visit("model.input_dropout", model.input_dropout, "the same on the encoder's output");
   visit("model.readout_dropout", model.readout_dropout, "before each layer of the readout");
   visit("model.gso", model.gso,
-        "graph shift operator, or a:2,b,c: one per group of channels, with shares;");
+        "graph shift operator, or a:2,b,c: one per group of channels, with shares, b(column): one "
+        "for "
+        "each value of a column of edges;");
   visit("model.adaptive_rank", model.gso.adaptive_rank,
         "rank of the operator adaptive, at most the number of nodes");
   visit("model.entries", model.entries, "of the operator, in each block");

@@ -185,6 +185,8 @@ def _check_known(config: Dict[str, Any], folder: Path) -> None:
     encodings = config["data"].get("encodings", "")
     if "edges" in encodings.split(","):
         refuse("data.encodings", encodings, "what is known of edges is read from tables")
+    if "(" in config["model"]["gso"]:
+        refuse("model.gso", config["model"]["gso"], "what is known of edges is read from tables")
     if config["model"]["kind"] != "mpssm":
         refuse("model.kind", config["model"]["kind"], "compared networks are the program's")
 

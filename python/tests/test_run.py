@@ -293,7 +293,9 @@ def test_what_python_does_not_know_is_refused(tmp_path):
     for table, line, said in (("model", 'kind = "gcn"', "model.kind=gcn in .*: compared networks are"),
                               ("data", "deviation = true", "data.deviation=True in .*: a window has no place"),
                               ("data", "harmonics = 2", "data.harmonics=2 in .*: a window has no place in"),
-                              ("data", 'encodings = "rwse:4,edges"', "data.encodings=rwse:4,edges in .*: what")):
+                              ("data", 'encodings = "rwse:4,edges"', "data.encodings=rwse:4,edges in .*: what"),
+                              ("model", 'gso = "adjacency,random_walk(kind=a)"',
+                               r"model.gso=adjacency,random_walk\(kind=a\) in .*: what is known of edges")):
         kept = [each for each in written.splitlines() if each.split(" = ")[0] != line.split(" = ")[0]]
         at = kept.index(f"[{table}]")
         (tmp_path / "run" / "config.toml").write_text("\n".join([*kept[:at + 1], line, *kept[at + 1:]]))

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Operators that are learned, of low rank, directed, and those that change from step to step: trained, resumed, opened again
-and explained through the program; what cannot be combined is refused in one line."""
+"""Operators that are learned, of low rank, directed, of some of the edges, and those that change from step to step: trained,
+resumed, opened again and explained through the program; what cannot be combined is refused in one line."""
 
+import csv
+import io
 import json
+import random
 import unittest
 
+import program
 from program import TINY
 from refusal import BadInput
 
@@ -109,6 +113,117 @@ class LowRank(BadInput):
                 (("model.gso=sym_normalized,virtual_node", "model.kind=gcn"), ("model.gso", "one operator with model.kind"))):
             self.refuse_train("board:4x4", [arg for setting in settings for arg in ("--set", setting)], *phrases)
         self.refuse(["sensitivity", "--make", "grid:4x4", "--gso", "virtual_node"], "--gso: virtual_node not in", code=2)
+
+
+def rail_and_road(nodes=300):
+    """A node says yes if most of those that it reaches by rail are marked; the roads say nothing."""
+    draw = random.Random(5)
+    marks = [draw.choice((0, 1)) for _ in range(nodes)]
+    edges = [(draw.randrange(nodes), draw.randrange(nodes), draw.choice(("rail", "road"))) for _ in range(2 * nodes)]
+    votes = [0] * nodes
+    for a, b, kind in edges:
+        for src, dst in ((a, b), (b, a)) if kind == "rail" and a != b else ():
+            votes[dst] += 2 * marks[src] - 1
+    rows = [f"n{i},{mark},{'yes' if vote > 0 else 'no'}\n" for i, (mark, vote) in enumerate(zip(marks, votes))]
+    return "id,mark,label\n" + "".join(rows), "src,dst,kind\n" + "".join(f"n{a},n{b},{kind}\n" for a, b, kind in edges)
+
+
+class EdgesOfAKind(BadInput):
+    def setUp(self):
+        super().setUp()
+        self.nodes, self.edges = rail_and_road()
+        self.write("towns/nodes.csv", self.nodes)
+        self.write("towns/edges.csv", self.edges)
+
+    def train(self, gso, *options, out="run", data="towns"):
+        self.succeed("train", data, "--quiet", "--out", out, "--set", f"model.gso={gso}", *options, timeout=300)
+        return (self.folder / out / "config.toml").read_text()
+
+    def test_what_only_the_kinds_tell_is_learned(self):
+        small = ["train.epochs=120", "model.channels=16", "model.blocks=2", "model.hops=2", "train.lr=5e-3",
+                 "train.eval_every=10"]
+        options = [word for setting in small for word in ("--set", setting)]
+        best = {}
+        for gso in ("random_walk", "random_walk(kind)"):
+            self.train(gso, *options, out=gso)
+            rows = (self.folder / gso / "metrics.csv").read_text().splitlines()
+            column = rows[0].split(",").index("val_roc_auc")
+            best[gso] = max(float(row.split(",")[column]) for row in rows[1:])
+        self.assertGreater(best["random_walk(kind)"], 0.93)
+        self.assertLess(best["random_walk"], 0.85)
+
+    def test_a_run_knows_the_kinds_it_was_trained_with(self):
+        config = self.train("sym_normalized:2,random_walk(kind)", *TINY, "--set", "model.channels=8")
+        header, *rows = self.edges.splitlines()
+        kinds = list(dict.fromkeys(row.rpartition(",")[2] for row in rows))  # in the order of the table
+        operators = ["sym_normalized", *(f"random_walk(kind={kind})" for kind in kinds)]
+        self.assertIn(f'gso = "{":2,".join(operators[:2])},{operators[2]}"', config)
+        self.succeed("evaluate", "run")
+        before = (self.folder / "run" / "predictions.csv").read_text()
+        self.assertEqual(self.succeed("predict", "run").out, before)
+        # Other data with another first kind and one that the run has never met.
+        self.write("other/nodes.csv", self.nodes)
+        self.write("other/edges.csv", "\n".join([header, "n0,n0,canal", *rows[::-1]]) + "\n")
+        here, there = ({row["id"]: float(row["p(yes)"]) for row in
+                        csv.DictReader(io.StringIO(self.succeed("predict", "run", *data).out))}
+                       for data in ((), ("--data", "other")))
+        for node, share in here.items():  # a loop is there in any case: nothing else has changed
+            self.assertAlmostEqual(there[node], share, places=4, msg=node)
+        answer = json.loads(self.succeed("sensitivity", "run", "--source", "n3", "--target", "n4", "--json").out)
+        self.assertEqual([group["operator"] for group in answer["groups"]], operators)
+        self.succeed("advise", "run", "--remove", rows[0].rpartition(",")[0])
+        self.write("other/edges.csv", "src,dst\nn0,n1\n")
+        self.refuse(["predict", "run", "--data", "other"], "model.gso", "'kind'")
+
+    def test_a_stopped_run_goes_on_to_the_same_numbers(self):
+        steady = ["--set", "train.schedule=constant", "--set", "train.eval_every=1", "--set", "train.patience=0",
+                  "--set", "model.channels=8", "--set", "model.blocks=1"]
+        gso = "identity,sym_normalized(kind)"
+        self.train(gso, *steady, "--set", "train.epochs=6", out="whole")
+        self.train(gso, *steady, "--set", "train.epochs=3", out="part")
+        self.succeed("train", "part", "--resume", "--quiet", "--set", "train.epochs=6")
+        weights = [(self.folder / run / "model.safetensors").read_bytes() for run in ("whole", "part")]
+        self.assertTrue(weights[0] == weights[1])
+
+    def test_molecules_and_series(self):
+        graphs, nodes = 30, 6
+        ring = [(i, (i + step) % nodes) for i in range(nodes) for step in (1, nodes - 1)]
+        program.write_npz(self.folder / "rings.npz", {
+            "atom_feat": program.npy("|u1", (graphs * nodes, 1), [(7 * i) % 3 for i in range(graphs * nodes)]),
+            "edge_src": program.npy("<i4", (graphs * 2 * nodes,), [src for src, _ in ring] * graphs),
+            "edge_dst": program.npy("<i4", (graphs * 2 * nodes,), [dst for _, dst in ring] * graphs),
+            "bond_feat": program.npy("|u1", (graphs * 2 * nodes, 1), [min(src, dst) % 2 for src, dst in ring] * graphs),
+            "node_ptr": program.npy("<i8", (graphs + 1,), [nodes * g for g in range(graphs + 1)]),
+            "edge_ptr": program.npy("<i8", (graphs + 1,), [2 * nodes * g for g in range(graphs + 1)]),
+            "labels": program.npy("<f4", (graphs, 1), [g % 5 + 0.5 for g in range(graphs)])})
+        self.write("s/series.csv", series())
+        self.write("s/edges.csv", "src,dst,kind\na,b,up\na,c,down\n")
+        for data, gso, kinds in (("rings.npz", "sym_normalized,adjacency(bond_0)", ("bond_0=0", "bond_0=1")),
+                                 ("s", "sym_normalized,adjacency(kind=down)", ("kind=down",))):
+            with self.subTest(data):
+                config = self.train(gso, *TINY, "--set", "model.channels=6", data=data, out=f"of-{data}")
+                for kind in kinds:
+                    self.assertIn(f"adjacency({kind})", config)
+                self.succeed("evaluate", f"of-{data}")
+                self.succeed("predict", f"of-{data}")
+
+    def test_what_cannot_be_combined_is_refused(self):
+        for gso, phrases in (
+                ("sym_normalized,random_walk(colour)", ("model.gso", "one of kind", "'colour'")),
+                ("random_walk(kind=rail)", ("model.gso", "alone")),
+                ("identity(kind)", ("model.gso", "whatever the edges")),
+                ("sym_normalized(kind", ("model.gso", "')'"))):
+            self.refuse_train("towns", ["--set", f"model.gso={gso}"], *phrases)
+        self.refuse_train("towns", ["--set", "model.gso=random_walk(kind)", "--set", "model.kind=gcn"],
+                          "model.gso", "one operator with model.kind")
+        self.refuse_train("towns", ["--set", "model.gso=random_walk(kind)", "--set", "model.entries=gin"],
+                          "model.entries", "groups of channels")
+        self.refuse_train("board:4x4", ["--set", "model.gso=identity,random_walk(kind)"],
+                          "model.gso", "nothing is known")
+        self.write("s/series.csv", series())
+        self.write("s/edges.csv", "src,dst,kind,time\na,b,up,0\na,c,down,30\n")
+        self.refuse_train("s", ["--set", "model.gso=identity,adjacency(kind=up)", "--set", "data.graph_over_time=true"],
+                          "data.graph_over_time", "some of the edges")
 
 
 class DirectedSeries(BadInput):

@@ -233,7 +233,7 @@ class OwnData(program.ProgramTest):
         self.train("own")
         self.assertTrue(self.card["directed"] and self.card["weighted"])
         self.assertTrue(any("edges run one way" in note for note in self.notes), self.notes)
-        self.assertTrue(any("used by the model with data.encodings=edges only: column 'kind'" in note for note in self.notes), self.notes)
+        self.assertTrue(any("used by the model with data.encodings=edges or model.gso only: column 'kind'" in note for note in self.notes), self.notes)
         self.assertEqual(self.card["edge_columns"], ["kind"])
 
     def test_forty_classes_in_a_compressed_table(self):

@@ -106,7 +106,8 @@ TEST_F(Tables, SaysWhichColumnsAndTablesAreNotUsed) {
   EXPECT_THAT(
       load_tables(kNodes, "src,dst,since,weight,kind\na,b,1990,1,x\n").notes,
       ::testing::IsSupersetOf({HasSubstr("edges.csv: kept, used by the model with "
-                                         "data.encodings=edges only: columns 'since', 'kind'"),
+                                         "data.encodings=edges or model.gso only: columns 'since', "
+                                         "'kind'"),
                                HasSubstr("people: not used: table 'more.csv'")}));
   EXPECT_THAT(message_of(kNodes, kEdges, {.lags = 4}), HasSubstr("data.lags"));
 }

@@ -165,6 +165,26 @@ TEST(GsoGroups, AreReadAsTheyAreWritten) {
   }
 }
 
+TEST(GsoGroups, NameSomeOfTheEdges) {
+  for (const char* text : {"sym_normalized(bond)", "adjacency,random_walk(bond=double, aromatic):2",
+                           "adjacency(a=b=c:1),transpose(a)"}) {
+    EXPECT_EQ(to_string(gso_groups_from_text(text)), text);
+  }
+  const GsoGroups groups = gso_groups_from_text("identity,adjacency(kind=a:b=c):3");
+  EXPECT_EQ(groups.groups[1].column, "kind");
+  EXPECT_EQ(groups.groups[1].value, "a:b=c");
+  EXPECT_EQ(groups.groups[1].share, 3);
+  EXPECT_TRUE(groups.is_of_edges());
+  EXPECT_FALSE(gso_groups_from_text("identity").is_of_edges());
+  EXPECT_NE(gso_groups_from_text("adjacency(a)"), GsoGroups(GsoKind::kAdjacency));
+  for (const char* text : {"adjacency(", "adjacency()", "adjacency(=1)", "adjacency(a=)",
+                           "adjacency(a)b", "adjacency(a)2", "adjacency((a)", "adjacency(a):0",
+                           "identity(a)", "adjacency,virtual_node(a)", "adjacency(a\"b)"}) {
+    EXPECT_THROW(gso_groups_from_text(text), std::invalid_argument) << text;
+  }
+  EXPECT_THROW(make_operators(make_path(3), groups), std::invalid_argument);
+}
+
 Graph one_way() {
   EdgeList edges;
   edges.num_nodes = 4;
