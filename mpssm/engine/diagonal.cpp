@@ -34,6 +34,7 @@ class SliceView {
             const Slicing& slicing, std::int64_t task)
       : shape_(shape),
         slice_(slicing.of_task(task)),
+        operators_(operators),
         op_(operators[slice_.group]),
         batch_(task / slicing.count()) {}
 
@@ -45,11 +46,24 @@ class SliceView {
   }
 
   const SliceOperator<T>& op() const { return op_; }
+  /// Of groups that share the slice.
+  kernels::MoreOperators<T> more() const { return more_of(&SliceOperator<T>::a); }
+  kernels::MoreOperators<T> more_transposed() const {
+    return more_of(&SliceOperator<T>::a_transposed);
+  }
   const ChannelSlice& slice() const { return slice_; }
   std::int64_t batch() const { return batch_; }
   std::int64_t size() const { return shape_.num_nodes() * slice_.lanes; }
 
  private:
+  kernels::MoreOperators<T> more_of(kernels::CsrView<T> SliceOperator<T>::*view) const {
+    kernels::MoreOperators<T> more;
+    for (std::size_t k = 0; k < more.size() && slice_.next[k] > 0; ++k) {
+      const SliceOperator<T>& op = operators_[slice_.group + k + 1];
+      more[k] = {(op.*view).value, slice_.next[k]};
+    }
+    return more;
+  }
   std::int64_t block_at(std::int64_t t) const {
     return (batch_ * shape_.num_steps + t) * shape_.block();
   }
@@ -64,6 +78,7 @@ class SliceView {
 
   const RecurrenceShape& shape_;
   const ChannelSlice& slice_;
+  const std::vector<SliceOperator<T>>& operators_;
   const SliceOperator<T>& op_;
   std::int64_t batch_;
 };
@@ -119,8 +134,9 @@ struct Buffers {
 template <typename T>
 struct ForwardBuffers : Buffers<T> {
   ForwardBuffers(const RecurrenceCall& call, std::int64_t workers, Workspace& workspace)
-      : Buffers<T>(call, workers, Slicing::make<T>(call.shape, workers), kForwardSlices, false,
-                   workspace) {}
+      : Buffers<T>(call, workers,
+                   Slicing::make<T>(call.shape, workers, joined_groups<T>(call.shape)),
+                   kForwardSlices, false, workspace) {}
 };
 template <typename T>
 struct BackwardBuffers : Buffers<T> {
@@ -128,7 +144,8 @@ struct BackwardBuffers : Buffers<T> {
 
   BackwardBuffers(const RecurrenceCall& call, std::int64_t workers, Workspace& workspace)
       : Buffers<T>(call, workers,
-                   Slicing::make<T>(call.shape, call.wanted.gso_values ? kEntryWorkers : workers),
+                   Slicing::make<T>(call.shape, call.wanted.gso_values ? kEntryWorkers : workers,
+                                    joined_groups<T>(call.shape)),
                    backward_slices(call) + replay_slices(call), call.wanted.w_state, workspace),
         entries(workspace.take<T>(
             call.wanted.gso_values ? this->at_once * call.shape.gso.num_nonzeros() : 0)) {}
@@ -159,6 +176,7 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
 
               kernels::SliceStep<T> step;
               step.lanes = view.slice().lanes;
+              step.more = view.more();
               step.sigma_re = buffers.sigma_re + view.slice().half;
               step.sigma_im = buffers.sigma_im + view.slice().half;
               const T* x = nullptr;  // X(t)
@@ -213,6 +231,7 @@ void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, c
 
   kernels::SliceAdjointStep<T> step;
   step.lanes = view.slice().lanes;
+  step.more = view.more_transposed();
   step.sigma_re = buffers.sigma_re + view.slice().half;
   step.sigma_im = buffers.sigma_im + view.slice().half;
   if (wants_sigma) {

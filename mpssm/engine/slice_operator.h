@@ -4,6 +4,8 @@
 // Internal to engine/.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -75,6 +77,36 @@ struct SliceOperator {
   const graph::Operators* sequence_ = nullptr;
   std::int64_t group_ = 0;
 };
+
+/// Which groups may share a slice with the one before: their operators have entries at the same
+/// places, so that one walk along them serves both. A directed graph's A and A' do not, nor does an
+/// operator with loops beside one without.
+template <typename T>
+std::vector<bool> joined_groups(const RecurrenceShape& shape) {
+  // Fewer hops do not repay the comparison.
+  constexpr std::int64_t kLeastHops = 3;
+  std::vector<bool> joined(static_cast<std::size_t>(shape.gso.num_groups()), false);
+  const bool is_worth_it = (shape.num_steps - 1) * shape.hops_per_step >= kLeastHops;
+  if (joined.size() == 1 || shape.gso.is_sequence() || !is_worth_it) return joined;
+  const auto are_equal = [](const auto& a, const auto& b) {
+    return a.data() == b.data() || std::equal(a.begin(), a.end(), b.begin(), b.end());
+  };
+  for (std::int64_t g = 1; g < shape.gso.num_groups(); ++g) {
+    const graph::Gso& before = shape.gso.of_group(g - 1);
+    const graph::Gso& own = shape.gso.of_group(g);
+    if (before.num_nonzeros() != own.num_nonzeros() || !are_equal(before.col(), own.col()) ||
+        !are_equal(before.row_ptr(), own.row_ptr())) {
+      continue;
+    }
+    const bool is_ordered = takes_order<T>(shape, g);
+    if (is_ordered != takes_order<T>(shape, g - 1)) continue;
+    joined[static_cast<std::size_t>(g)] =
+        !is_ordered || std::equal(graph::node_order(before).node.data(),
+                                  graph::node_order(before).node.data() + own.num_nodes(),
+                                  graph::node_order(own).node.data());
+  }
+  return joined;
+}
 
 /// Of every group of channels.
 template <typename T>

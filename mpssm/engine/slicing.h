@@ -4,7 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -14,53 +16,72 @@
 
 namespace mpssm::engine {
 
-/// Some channels of one group, and where they are.
+/// Some channels of one group, or of groups whose operators share a slice, and where they are.
 struct ChannelSlice {
-  std::int64_t group = 0;
+  std::int64_t group = 0;  ///< the first
+  /// Where the channels of the groups after it begin, counted from the slice's first; 0: no more.
+  std::array<std::int64_t, kernels::kMostSliceOperators - 1> next = {};
   std::int64_t begin = 0;  ///< first channel, real
   std::int64_t width = 0;  ///< channels, real
   std::int64_t lanes = 0;  ///< room for them
   std::int64_t half = 0;   ///< complex lanes of the slices before
+
+  std::int64_t end() const { return begin + width; }
 };
 
-/// How the channels of a problem are cut into slices, none of which straddles two groups. Results
-/// do not depend on it.
+/// How the channels of a problem are cut into slices, none of which straddles two groups unless
+/// these may share one. Results do not depend on it.
 struct Slicing {
   std::vector<ChannelSlice> slices;
   std::int64_t lanes = 0;  ///< of the widest
   std::int64_t half = 0;   ///< complex lanes of all, padding included
 
-  /// S: what a slice is made of.
+  /// S: what a slice is made of. `joined`: which groups may share a slice with the one before;
+  /// empty: none.
   template <typename S>
-  static Slicing make(const RecurrenceShape& shape, std::int64_t workers) {
+  static Slicing make(const RecurrenceShape& shape, std::int64_t workers,
+                      const std::vector<bool>& joined = {}) {
     const std::vector<std::int64_t> begins = shape.gso.channel_begins(shape.channels);
     std::int64_t most = kernels::kMaxSliceLanes<S>;
-    Slicing slicing = cut<S>(begins, most);
+    Slicing slicing = cut<S>(begins, most, joined);
     // Narrower slices where full ones would leave workers idle.
     while (most > kernels::kMinSliceLanes && shape.batch * slicing.count() < workers) {
       most = kAnyLanes<S> ? most - kernels::kMinSliceLanes : most / 2;
-      slicing = cut<S>(begins, most);
+      slicing = cut<S>(begins, most, joined);
     }
     return slicing;
   }
 
-  /// Slices of `most` lanes; what is left of a group is one slice, narrower or, if the kernels have
-  /// it, wider.
+  /// Slices of `most` lanes; what is left of a group, or of groups that are joined, is one slice,
+  /// narrower or, if the kernels have it, wider.
   template <typename S>
   static Slicing cut(const std::vector<std::int64_t>& begins,
-                     std::int64_t most = kernels::kMaxSliceLanes<S>) {
+                     std::int64_t most = kernels::kMaxSliceLanes<S>,
+                     const std::vector<bool>& joined = {}) {
     const std::int64_t widest = kAnyLanes<S> ? most + most / 2 : most;
+    const std::size_t groups = begins.size() - 1;
     Slicing slicing;
-    for (std::size_t g = 0; g + 1 < begins.size(); ++g) {
-      for (std::int64_t begin = begins[g]; begin < begins[g + 1];) {
-        const std::int64_t left = begins[g + 1] - begin;
-        const std::int64_t width = left <= widest ? left : most;
-        const std::int64_t lanes = lanes_for<S>(width);
-        slicing.slices.push_back({static_cast<std::int64_t>(g), begin, width, lanes, slicing.half});
-        slicing.lanes = std::max(slicing.lanes, lanes);
-        slicing.half += lanes / 2;
-        begin += width;
+    std::size_t end = 0;  // of the groups that are joined
+    for (std::size_t g = 0; g < groups;) {
+      while (end <= g || (end < groups && !joined.empty() && joined[end])) ++end;
+      const std::int64_t begin = slicing.slices.empty() ? 0 : slicing.slices.back().end();
+      if (begins[g + 1] == begin) {
+        ++g;
+        continue;
       }
+      const std::size_t past = std::min(end, g + kernels::kMostSliceOperators);
+      const std::int64_t left = begins[end] - begin;
+      const std::int64_t width = std::min(left <= widest ? left : most, begins[past] - begin);
+      ChannelSlice slice{.group = static_cast<std::int64_t>(g), .begin = begin, .width = width};
+      slice.lanes = lanes_for<S>(width);
+      slice.half = slicing.half;
+      for (std::size_t k = 0; g + k + 1 < past && begins[g + k + 1] < slice.end(); ++k) {
+        slice.next[k] = begins[g + k + 1] - begin;
+      }
+      slicing.slices.push_back(slice);
+      slicing.lanes = std::max(slicing.lanes, slice.lanes);
+      slicing.half += slice.lanes / 2;
+      while (g < end && begins[g + 1] <= slice.end()) ++g;
     }
     return slicing;
   }

@@ -6,6 +6,7 @@
 #include "mpssm/kernels/recurrence.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "mpssm/kernels/entries_ahead.h"
 
@@ -46,9 +47,54 @@ namespace hn = hwy::HWY_NAMESPACE;
 // core can have in flight.
 inline constexpr std::int64_t kPrefetchEntries = 16;
 
+/// What an entry is for each lane of a row, if there are kMore operators beside the first one.
+template <typename T, std::int64_t kLanes, std::size_t kMore>
+struct EntryOfLanes {
+  using R = SliceRow<T, kLanes>;
+  const T* more[kMore];
+  hn::Mask<typename R::D> before[kMore][R::kVectors];  // the lanes that are not of that operator
+
+  explicit EntryOfLanes(const MoreOperators<T>& operators) {
+    const typename R::D d;
+    for (std::size_t k = 0; k < kMore; ++k) {
+      more[k] = operators[k].value;
+      for (std::int64_t v = 0; v < R::kVectors; ++v) {
+        const std::int64_t lanes = operators[k].first_lane - v * R::kWidth;
+        before[k][v] =
+            hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(lanes, 0, R::kWidth)));
+      }
+    }
+  }
+  HWY_INLINE typename R::V of(typename R::V first, std::int64_t e, int v) const {
+    const typename R::D d;
+    for (std::size_t k = 0; k < kMore; ++k) {
+      first = hn::IfThenElse(before[k][v], first, hn::Set(d, more[k][e]));
+    }
+    return first;
+  }
+};
+template <typename T, std::int64_t kLanes>
+struct EntryOfLanes<T, kLanes, 0> {
+  explicit EntryOfLanes(const MoreOperators<T>& /*operators*/) {}
+  HWY_INLINE typename SliceRow<T, kLanes>::V of(typename SliceRow<T, kLanes>::V first,
+                                                std::int64_t /*e*/, int /*v*/) const {
+    return first;
+  }
+};
+
+/// run() with the number of operators beside the first one as a constant.
+template <typename T, typename Run>
+HWY_INLINE void with_more(const MoreOperators<T>& operators, const Run& run) {
+  static_assert(kMostSliceOperators == 3);
+  if (operators[0].value == nullptr) return run(std::integral_constant<std::size_t, 0>());
+  if (operators[1].value == nullptr) return run(std::integral_constant<std::size_t, 1>());
+  run(std::integral_constant<std::size_t, 2>());
+}
+
 /// sum[] = row `row` of A x; x packed. kNearEnd: entries ahead may lie behind the last one.
-template <typename T, std::int64_t kLanes, bool kNearEnd>
-HWY_INLINE void gather(const CsrView<T>& a, const T* HWY_RESTRICT x, std::int64_t row,
+template <typename T, std::int64_t kLanes, bool kNearEnd, std::size_t kMore>
+HWY_INLINE void gather(const CsrView<T>& a, const EntryOfLanes<T, kLanes, kMore>& lanes,
+                       const T* HWY_RESTRICT x, std::int64_t row,
                        typename SliceRow<T, kLanes>::V* sum) {
   using R = SliceRow<T, kLanes>;
   const typename R::D d;
@@ -60,22 +106,23 @@ HWY_INLINE void gather(const CsrView<T>& a, const T* HWY_RESTRICT x, std::int64_
     const T* HWY_RESTRICT source = x + a.col[e] * kLanes;
     const auto entry = hn::Set(d, a.value[e]);
     for (int v = 0; v < R::kVectors; ++v) {
-      sum[v] = hn::MulAdd(entry, hn::LoadU(d, source + v * R::kWidth), sum[v]);
+      sum[v] = hn::MulAdd(lanes.of(entry, e, v), hn::LoadU(d, source + v * R::kWidth), sum[v]);
     }
   }
 }
 
 // Arguments of loops by value: a store may for all the compiler knows write to what is referred to.
 
-template <typename T, std::int64_t kLanes, bool kScaled, bool kNearEnd>
-HWY_INLINE void step_rows(const SliceStep<T> p, const SliceRowFactors<T, kLanes>* sigma,
-                          std::int64_t row_begin, std::int64_t row_end) {
+template <typename T, std::int64_t kLanes, bool kScaled, bool kNearEnd, std::size_t kMore>
+HWY_INLINE void step_rows(const SliceStep<T> p, const EntryOfLanes<T, kLanes, kMore> lanes,
+                          const SliceRowFactors<T, kLanes>* sigma, std::int64_t row_begin,
+                          std::int64_t row_end) {
   using R = SliceRow<T, kLanes>;
   const typename R::D d;
   const CsrView<T> a = p.a;
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     typename R::V sum[R::kVectors];
-    gather<T, kLanes, kNearEnd>(a, p.x, row, sum);
+    gather<T, kLanes, kNearEnd>(a, lanes, p.x, row, sum);
     if constexpr (kScaled) {
       typename R::V scaled[R::kVectors];
       for (int v = 0; v < R::kVectors; ++v) scaled[v] = sigma->times(sum, v);
@@ -94,7 +141,7 @@ HWY_INLINE void step_rows(const SliceStep<T> p, const SliceRowFactors<T, kLanes>
 }
 
 /// kGrad: with the inner product with `other`.
-template <typename T, std::int64_t kLanes, bool kGrad>
+template <typename T, std::int64_t kLanes, bool kGrad, std::size_t kMore>
 HWY_INLINE void adjoint_rows(const SliceAdjointStep<T> p) {
   using R = SliceRow<T, kLanes>;
   const typename R::D d;
@@ -102,6 +149,7 @@ HWY_INLINE void adjoint_rows(const SliceAdjointStep<T> p) {
   const std::int64_t rows = a.num_rows;
   const std::int64_t near_end = rows_before_end(a, kPrefetchEntries, 0, rows);
   const SliceRowFactors<T, kLanes> sigma(p.sigma_re, p.sigma_im, /*conjugate=*/true);
+  const EntryOfLanes<T, kLanes, kMore> lanes(p.more);
   // Inner products are summed in T over a block of rows and then in double.
   constexpr std::int64_t kBlockRows = 256;
   for (std::int64_t begin = 0; begin < rows; begin += kBlockRows) {
@@ -112,9 +160,9 @@ HWY_INLINE void adjoint_rows(const SliceAdjointStep<T> p) {
     for (std::int64_t row = begin; row < std::min(rows, begin + kBlockRows); ++row) {
       typename R::V q[R::kVectors];
       if (row < near_end) {
-        gather<T, kLanes, false>(a, p.p, row, q);
+        gather<T, kLanes, false>(a, lanes, p.p, row, q);
       } else {
-        gather<T, kLanes, true>(a, p.p, row, q);
+        gather<T, kLanes, true>(a, lanes, p.p, row, q);
       }
       if constexpr (kGrad) {
         typename R::V other[R::kVectors];
@@ -156,22 +204,28 @@ HWY_INLINE void step_lanes(const SliceStep<T>& p) {
   const std::int64_t rows = p.a.num_rows;
   const std::int64_t near_end = rows_before_end(p.a, kPrefetchEntries, 0, rows);
   if (p.sigma_re == nullptr) {
-    step_rows<T, kLanes, false, false>(p, nullptr, 0, near_end);
-    step_rows<T, kLanes, false, true>(p, nullptr, near_end, rows);
-  } else {
-    const SliceRowFactors<T, kLanes> sigma(p.sigma_re, p.sigma_im, /*conjugate=*/false);
-    step_rows<T, kLanes, true, false>(p, &sigma, 0, near_end);
-    step_rows<T, kLanes, true, true>(p, &sigma, near_end, rows);
+    const EntryOfLanes<T, kLanes, 0> lanes(p.more);
+    step_rows<T, kLanes, false, false>(p, lanes, nullptr, 0, near_end);
+    step_rows<T, kLanes, false, true>(p, lanes, nullptr, near_end, rows);
+    return;
   }
+  const SliceRowFactors<T, kLanes> sigma(p.sigma_re, p.sigma_im, /*conjugate=*/false);
+  with_more(p.more, [&](auto more) {
+    const EntryOfLanes<T, kLanes, more()> lanes(p.more);
+    step_rows<T, kLanes, true, false>(p, lanes, &sigma, 0, near_end);
+    step_rows<T, kLanes, true, true>(p, lanes, &sigma, near_end, rows);
+  });
 }
 
 template <typename T, std::int64_t kLanes>
 HWY_INLINE void adjoint_lanes(const SliceAdjointStep<T>& p) {
-  if (p.other == nullptr) {
-    adjoint_rows<T, kLanes, false>(p);
-  } else {
-    adjoint_rows<T, kLanes, true>(p);
-  }
+  with_more(p.more, [&](auto more) {
+    if (p.other == nullptr) {
+      adjoint_rows<T, kLanes, false, more()>(p);
+    } else {
+      adjoint_rows<T, kLanes, true, more()>(p);
+    }
+  });
 }
 
 template <typename T>

@@ -6,6 +6,8 @@
 // stand as they do in tensors, in pairs (re, im, re, im, ...).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "mpssm/kernels/csr_view.h"
@@ -34,10 +36,24 @@ template <typename T>
 void unpack_slice(const T* slice, std::int64_t rows, std::int64_t width, std::int64_t lanes,
                   T* target, std::int64_t stride, const std::int32_t* order = nullptr) noexcept;
 
+/// The lanes from `first_lane` on have another operator, with values of its own at the entries of
+/// the first one.
+template <typename T>
+struct LaneValues {
+  const T* value = nullptr;
+  std::int64_t first_lane = 0;
+};
+/// That a slice may have.
+inline constexpr std::size_t kMostSliceOperators = 3;
+/// After the first one, by their lanes; those without values are none, and the last ones.
+template <typename T>
+using MoreOperators = std::array<LaneValues<T>, kMostSliceOperators - 1>;
+
 /// One step, y = sigma * (A x) + add, all rows.
 template <typename T>
 struct SliceStep {
   CsrView<T> a;
+  MoreOperators<T> more = {};  // only with sigma
   std::int64_t lanes = 0;
   const T* x = nullptr;         // [N][lanes]
   const T* add = nullptr;       // [N][lanes], optional
@@ -55,6 +71,7 @@ void slice_step(const SliceStep<double>& step) noexcept;
 template <typename T>
 struct SliceAdjointStep {
   CsrView<T> a_transposed;
+  MoreOperators<T> more = {};  // transposed, too
   std::int64_t lanes = 0;
   const T* p = nullptr;         // [N][lanes]
   const T* add = nullptr;       // [N][lanes], optional

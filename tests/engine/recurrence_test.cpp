@@ -313,6 +313,22 @@ graph::Operators in_groups(const graph::Gso& gso, bool symmetric) {
        {graph::make_gso(other, {.kind = graph::GsoKind::kIdentity})}});
 }
 
+/// Four groups, three of which have entries at the same places, two of these in memory of their
+/// own.
+graph::Operators in_like_groups(const graph::Gso& gso) {
+  const auto times = [&](double factor) {
+    std::vector<double> values(gso.values<double>().begin(), gso.values<double>().end());
+    for (double& value : values) value *= factor;
+    return values;
+  };
+  return graph::Operators(
+      {{gso.with_values(times(-0.5))},
+       {gso, 3},
+       {graph::Gso::from_csr({gso.row_ptr().begin(), gso.row_ptr().end()},
+                             {gso.col().begin(), gso.col().end()}, times(0.75))},
+       {graph::make_gso(graph::make_ring(gso.num_nodes()), {.kind = graph::GsoKind::kIdentity})}});
+}
+
 graph::LowRankOperator random_factors(std::vector<std::int64_t> graph_ptr, std::int64_t rank) {
   const std::int64_t count = graph_ptr.back() * rank;
   const double scale = 0.7 / std::sqrt(static_cast<double>(graph_ptr[1]));
@@ -361,6 +377,7 @@ class EveryPlan : public ::testing::TestWithParam<Plan> {
  protected:
   static graph::Gso gso() { return GetParam() == Plan::kSpectral ? undirected() : directed(); }
   static graph::Operators groups() { return in_groups(gso(), GetParam() == Plan::kSpectral); }
+  static graph::Operators like_groups() { return in_like_groups(gso()); }
   /// With one operator and three, one hop per step and several, as far as the plan has them.
   static std::vector<Case> cases(std::int64_t channels, std::int64_t channels_of_groups) {
     std::vector<Case> all = all_cases(GetParam(), gso(), channels);
@@ -372,6 +389,7 @@ class EveryPlan : public ::testing::TestWithParam<Plan> {
     if (GetParam() == Plan::kDoubling) return all;
     add(all_cases(GetParam(), gso(), channels, 3));
     add(all_cases(GetParam(), groups(), channels_of_groups, 2));
+    add(all_cases(GetParam(), like_groups(), channels_of_groups, 2));
     add(all_cases(GetParam(), beside_low_rank(), channels_of_groups, 3));
     return all;
   }
@@ -418,6 +436,8 @@ TEST_P(EveryPlan, HasTheSameBitsOnAnyNumberOfWorkers) {
   const bool spectral = GetParam() == Plan::kSpectral;  // decomposes each of them
   const graph::Operators three = in_groups(
       spectral ? graph::make_gso(graph::make_random_connected(500, 900, 5)) : large, spectral);
+  const graph::Operators alike =
+      in_like_groups(spectral ? graph::make_gso(graph::make_random_connected(500, 900, 5)) : large);
   // Enough for several pieces of a sum over all nodes.
   const graph::Operators low_rank = beside_low_rank(spectral ? 300 : 5000);
   for (const auto& [operators, temporal] :
@@ -425,6 +445,8 @@ TEST_P(EveryPlan, HasTheSameBitsOnAnyNumberOfWorkers) {
                                                       {large, sequences},
                                                       {three, false},
                                                       {three, sequences},
+                                                      {alike, false},
+                                                      {alike, sequences},
                                                       {low_rank, false},
                                                       {low_rank, sequences}}) {
     Case c = make_case(GetParam(), operators, 2, 5, 40, temporal,
@@ -455,8 +477,14 @@ std::vector<T> channels_of(const std::vector<T>& all, std::int64_t channels, std
 }
 
 TEST_P(EveryPlan, GivesEachGroupOfChannelsTheBitsItHasAlone) {
-  for (const auto& [three, channels] : std::vector<std::pair<graph::Operators, std::int64_t>>{
-           {groups(), 8}, {groups(), 70}, {groups(), 144}, {beside_low_rank(), 70}}) {
+  for (const auto& [three, channels] :
+       std::vector<std::pair<graph::Operators, std::int64_t>>{{groups(), 8},
+                                                              {groups(), 70},
+                                                              {groups(), 144},
+                                                              {like_groups(), 12},
+                                                              {like_groups(), 70},
+                                                              {like_groups(), 144},
+                                                              {beside_low_rank(), 70}}) {
     for (Case c : all_cases(GetParam(), three, channels)) {
       const std::vector<std::int64_t> begins = three.channel_begins(channels);
       c.call.wanted = {.input = true, .w_state = true, .initial = c.call.has_initial};

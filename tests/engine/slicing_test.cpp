@@ -22,11 +22,13 @@ graph::Operators of_shares(const std::vector<std::int64_t>& shares) {
   return graph::Operators(groups);
 }
 
-/// Every channel is in one slice, in order, no slice has channels of two groups or lanes that the
-/// kernels do not have, and less than a step of lanes (of bfloat16: than half) is padding in each.
+/// Every channel is in one slice, in order, no slice has channels of groups that are not joined or
+/// lanes that the kernels do not have, and less than a step of lanes (of bfloat16: than half) is
+/// padding in each.
 template <typename S>
-void expect_cut(const RecurrenceShape& shape, std::int64_t workers) {
-  const Slicing slicing = Slicing::make<S>(shape, workers);
+void expect_cut(const RecurrenceShape& shape, std::int64_t workers,
+                const std::vector<bool>& joined = {}) {
+  const Slicing slicing = Slicing::make<S>(shape, workers, joined);
   const std::vector<std::int64_t> begins = shape.gso.channel_begins(shape.channels);
   std::int64_t channel = 0;
   std::int64_t half = 0;
@@ -34,7 +36,16 @@ void expect_cut(const RecurrenceShape& shape, std::int64_t workers) {
     EXPECT_EQ(slice.begin, channel);
     EXPECT_EQ(slice.half, half);
     EXPECT_GE(slice.begin, begins[slice.group]);
-    EXPECT_LE(slice.begin + slice.width, begins[slice.group + 1]);
+    EXPECT_LT(slice.begin, begins[slice.group + 1]);
+    std::int64_t last = slice.group;
+    for (const std::int64_t next : slice.next) {
+      if (next == 0) break;
+      ++last;
+      EXPECT_EQ(slice.begin + next, begins[last]);
+      EXPECT_LT(next, slice.width);
+      EXPECT_TRUE(!joined.empty() && joined[last]);
+    }
+    EXPECT_LE(slice.end(), begins[last + 1]);
     EXPECT_EQ(slice.width % 2, 0);
     EXPECT_LE(slice.lanes, kernels::kWidestSliceLanes<S>);
     EXPECT_LE(slice.lanes, slicing.lanes);
@@ -64,6 +75,27 @@ TEST(Slicing, CoversTheChannelsOfEveryGroupWithLittlePadding) {
         expect_cut<float>(shape, workers);
         expect_cut<double>(shape, workers);
         expect_cut<kernels::Bf16>(shape, workers);
+      }
+    }
+  }
+}
+
+TEST(Slicing, OfGroupsThatAreJoinedIsThatOfOneGroup) {
+  using Shares = std::vector<std::int64_t>;
+  for (const Shares& shares : {Shares{1, 1, 1}, {4, 2, 1}, {5, 4, 1}, {1, 1, 1, 1, 1, 1, 1}}) {
+    for (const std::int64_t channels : {14, 64, 86, 128, 256}) {
+      for (const std::int64_t workers : {1, 2, 16}) {
+        const RecurrenceShape shape{.gso = of_shares(shares), .channels = channels};
+        const std::vector<bool> joined(shares.size(), true);
+        expect_cut<float>(shape, workers, joined);
+        expect_cut<double>(shape, workers, joined);
+        std::vector<bool> two = joined;
+        two[2] = false;
+        expect_cut<float>(shape, workers, two);
+        if (shares.size() > kernels::kMostSliceOperators) continue;
+        const RecurrenceShape alone{.gso = of_shares({1}), .channels = channels};
+        EXPECT_EQ(Slicing::make<float>(shape, workers, joined).half,
+                  Slicing::make<float>(alone, workers).half);
       }
     }
   }

@@ -134,6 +134,72 @@ TYPED_TEST(SliceTest, StepIsSigmaTimesTheProductPlusInput) {
   });
 }
 
+/// Bit by bit: a lane knows nothing of its neighbours.
+TYPED_TEST(SliceTest, LanesOfSeveralOperatorsAreThoseOfEachAlone) {
+  using T = TypeParam;
+  for_every_target([&] {
+    for (const std::int64_t lanes : this->widths()) {
+      const std::int64_t n = this->gso_.num_nodes();
+      const auto x = this->random(n * lanes);
+      const auto other = this->random(n * lanes);
+      const auto re = this->random(lanes / 2);
+      const auto im = this->random(lanes / 2);
+      const CsrView<T> a = this->gso_.template view<T>();
+      std::vector<std::vector<T>> values = {{a.value, a.value + a.row_ptr[n]}};
+      while (values.size() < kMostSliceOperators) values.push_back(this->random(a.row_ptr[n]));
+      struct Result {
+        std::vector<T> y, next;
+        std::vector<double> grad_re, grad_im;
+      };
+      const auto run = [&](const std::vector<T>& first, const MoreOperators<T>& more) {
+        Result result{std::vector<T>(x.size()), std::vector<T>(x.size()),
+                      std::vector<double>(re.size()), std::vector<double>(re.size())};
+        SliceStep<T> step;
+        step.a = {a.num_rows, a.row_ptr, a.col, first.data()};
+        step.more = more;
+        step.lanes = lanes;
+        step.x = x.data();
+        step.sigma_re = re.data();
+        step.sigma_im = im.data();
+        step.y = result.y.data();
+        slice_step(step);
+        SliceAdjointStep<T> back;
+        back.a_transposed = step.a;
+        back.more = more;
+        back.lanes = lanes;
+        back.p = x.data();
+        back.other = other.data();
+        back.sigma_re = re.data();
+        back.sigma_im = im.data();
+        back.p_next = result.next.data();
+        back.grad_re = result.grad_re.data();
+        back.grad_im = result.grad_im.data();
+        slice_adjoint_step(back);
+        return result;
+      };
+      std::vector<Result> alone;
+      for (const auto& each : values) alone.push_back(run(each, {}));
+      for (std::int64_t second = 2; second < lanes; second += 2) {
+        for (const std::int64_t third : {std::int64_t{0}, second + 2, lanes - 2}) {
+          if (third != 0 && (third <= second || third >= lanes)) continue;
+          MoreOperators<T> more = {{{values[1].data(), second}}};
+          if (third != 0) more[1] = {values[2].data(), third};
+          const Result got = run(values[0], more);
+          for (std::int64_t j = 0; j < lanes; ++j) {
+            const Result& expected = alone[third != 0 && j >= third ? 2 : j >= second ? 1 : 0];
+            for (std::int64_t row = 0; row < n; ++row) {
+              ASSERT_EQ(got.y[row * lanes + j], expected.y[row * lanes + j]);
+              ASSERT_EQ(got.next[row * lanes + j], expected.next[row * lanes + j]);
+            }
+            ASSERT_EQ(got.grad_re[j / 2], expected.grad_re[j / 2]);
+            ASSERT_EQ(got.grad_im[j / 2], expected.grad_im[j / 2]);
+          }
+        }
+      }
+    }
+  });
+}
+
 TYPED_TEST(SliceTest, AdjointStepIsWhatItsDeclarationSays) {
   using T = TypeParam;
   for_every_target([&] {
