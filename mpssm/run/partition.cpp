@@ -7,6 +7,7 @@
 
 #include "mpssm/base/error.h"
 #include "mpssm/base/machine.h"
+#include "mpssm/base/printable.h"
 #include "mpssm/data/data_card.h"
 #include "mpssm/graph/distances.h"
 #include "mpssm/io/file.h"
@@ -71,7 +72,10 @@ graph::GsoKind kind_of(const PartitionRequest& request, const graph::Graph& grap
     return graph.is_symmetric() ? graph::GsoKind::kSymNormalized : graph::GsoKind::kRandomWalk;
   }
   if (const auto kind = graph::table_of(graph::GsoKind{}).find(request.gso)) return *kind;
-  throw base::Error({.where = "--gso", .expected = "a value of model.gso", .got = request.gso});
+  throw base::Error({.where = "--gso",
+                     .expected = "one operator for all channels, one of " +
+                                 graph::table_of(graph::GsoKind{}).names(),
+                     .got = base::printable(request.gso)});
 }
 
 /// Shares of one number for each part: the least, the most.
@@ -109,6 +113,11 @@ std::string by_hand(const data::PartitionIndex& index, std::int64_t parts, std::
 void check_partition(const train::Config& config, const data::PartitionIndex& index,
                      std::int64_t num_ranks) {
   check_num_ranks(index, num_ranks);
+  if (!config.model.gso.is_single() || config.model.gso.is_of_edges()) {
+    throw base::Error({.where = "model.gso",
+                       .expected = "one operator for all channels of a graph in parts",
+                       .got = to_string(config.model.gso)});
+  }
   if (config.model.gso != index.gso) {
     throw base::Error(
         {.where = "model.gso",

@@ -185,8 +185,11 @@ def _check_known(config: Dict[str, Any], folder: Path) -> None:
     encodings = config["data"].get("encodings", "")
     if "edges" in encodings.split(","):
         refuse("data.encodings", encodings, "what is known of edges is read from tables")
-    if "(" in config["model"]["gso"]:
-        refuse("model.gso", config["model"]["gso"], "what is known of edges is read from tables")
+    gso = config["model"]["gso"]
+    if "(" in gso:
+        refuse("model.gso", gso, "what is known of edges is read from tables")
+    if "virtual_node" in gso or "adaptive" in gso:
+        refuse("model.gso", gso, "operators of low rank are the program's")
     if config["model"]["kind"] != "mpssm":
         refuse("model.kind", config["model"]["kind"], "compared networks are the program's")
 

@@ -295,7 +295,11 @@ def test_what_python_does_not_know_is_refused(tmp_path):
                               ("data", "harmonics = 2", "data.harmonics=2 in .*: a window has no place in"),
                               ("data", 'encodings = "rwse:4,edges"', "data.encodings=rwse:4,edges in .*: what"),
                               ("model", 'gso = "adjacency,random_walk(kind=a)"',
-                               r"model.gso=adjacency,random_walk\(kind=a\) in .*: what is known of edges")):
+                               r"model.gso=adjacency,random_walk\(kind=a\) in .*: what is known of edges"),
+                              ("model", 'gso = "adjacency:3,virtual_node"',
+                               "model.gso=adjacency:3,virtual_node in .*: operators of low rank"),
+                              ("model", 'gso = "adjacency,adaptive"',
+                               "model.gso=adjacency,adaptive in .*: operators of low rank")):
         kept = [each for each in written.splitlines() if each.split(" = ")[0] != line.split(" = ")[0]]
         at = kept.index(f"[{table}]")
         (tmp_path / "run" / "config.toml").write_text("\n".join([*kept[:at + 1], line, *kept[at + 1:]]))

@@ -114,6 +114,44 @@ class LowRank(BadInput):
             self.refuse_train("board:4x4", [arg for setting in settings for arg in ("--set", setting)], *phrases)
         self.refuse(["sensitivity", "--make", "grid:4x4", "--gso", "virtual_node"], "--gso: virtual_node not in", code=2)
 
+    def test_ranks_share_batches_and_refuse_one_graph(self):
+        self.write("s/series.csv", series())
+        self.write("s/edges.csv", "src,dst\na,b\na,c\n")
+        pieces = ["--set", "train.batch=8", "--set", "train.pieces=2", *TINY]
+        for data, gso in (("properties:diameter:40", "sym_normalized:3,virtual_node"), ("s", "sym_normalized,adaptive"),
+                          ("s", "sym_normalized,virtual_node,adaptive")):
+            with self.subTest(data=data, gso=gso):
+                runs = [f"{len(gso)}-{data[0]}-{ranks}" for ranks in (1, 2)]
+                for ranks, out in enumerate(runs, 1):
+                    self.succeed("train", data, "--quiet", "--out", out, *pieces, "--set", "model.channels=6", "--set",
+                                 f"model.gso={gso}", *(["--ranks", "2"] if ranks == 2 else []), timeout=300)
+                weights = [(self.folder / out / "model.safetensors").read_bytes() for out in runs]
+                self.assertTrue(weights[0] == weights[1])
+        self.succeed("data", "partition", "board:8x8", "--parts", "2", "--out", "parts")
+        for gso in ("sym_normalized:3,virtual_node", "sym_normalized,adaptive"):
+            self.refuse_train("board:8x8", ["--ranks", "2", "--set", f"model.gso={gso}", *TINY],
+                              "2 ranks cannot share one graph: groups of channels have operators of their own")
+            self.refuse_train("parts", ["--ranks", "2", "--set", f"model.gso={gso}", *TINY],
+                              "model.gso", "one operator for all channels of a graph in parts", f"got {gso}")
+            self.refuse(["data", "partition", "board:8x8", "--parts", "2", "--gso", gso, "--out", "other"],
+                        "--gso", "one operator for all channels", f"got {gso}")
+
+    def test_advice_is_of_the_graph_alone_and_the_page_has_no_explorer(self):
+        section = 'id="explorer"'
+        self.succeed("train", "board:8x8", "--quiet", "--out", "plain", *TINY)
+        self.assertIn(section, (self.folder / "plain" / "report.html").read_text())
+        for gso in ("sym_normalized:3,virtual_node", "sym_normalized,adaptive"):
+            out = gso.split(",")[1]
+            self.succeed("train", "board:8x8", "--quiet", "--out", out, *TINY, "--set", f"model.gso={gso}")
+            page = (self.folder / out / "report.html").read_text()
+            self.assertNotIn(section, page)
+            self.assertIn("</html>", page)
+            for question in (["--edges", "3"], ["--target", "60", "--attribute"], ["--target", "60", "--epsilon", "0.1"]):
+                self.refuse(["advise", out, *question], "take one operator for all channels; the run has groups")
+            # What an edge does to predictions: all groups take part.
+            text = self.succeed("advise", out, "--remove", "0,1", "--remove", "0,8", "--remove", "0,9").out
+            self.assertIn("nodes predicted otherwise", text)
+
 
 def rail_and_road(nodes=300):
     """A node says yes if most of those that it reaches by rail are marked; the roads say nothing."""
@@ -206,6 +244,9 @@ class EdgesOfAKind(BadInput):
                     self.assertIn(f"adjacency({kind})", config)
                 self.succeed("evaluate", f"of-{data}")
                 self.succeed("predict", f"of-{data}")
+        self.train("sym_normalized,adjacency(kind)", *TINY, "--set", "model.channels=6", "--task", "links", out="links")
+        self.succeed("evaluate", "links")
+        self.succeed("predict", "links", "--top", "3")
 
     def test_what_cannot_be_combined_is_refused(self):
         for gso, phrases in (
