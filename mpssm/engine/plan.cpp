@@ -185,13 +185,19 @@ std::int64_t steps_in_and_out(const PlanQuery& query) {
          (query.outputs == Outputs::kAll ? query.num_steps : 1);
 }
 
+/// The same in every plan, so that it never decides between them.
 double cost_of_one(Plan, const graph::LowRankOperator& a, const PlanQuery& query) {
   const PlanCosts& costs = query.costs == nullptr ? builtin_plan_costs() : *query.costs;
-  // Each factor meets every number that comes in or goes out.
+  // What several cores share: numbers beyond it come from memory.
+  constexpr double kSharedBytes = 16 << 20;
   const double numbers =
-      (query.training ? 2.0 : 1.0) * static_cast<double>(steps_in_and_out(query) * query.batch *
-                                                         a.num_nodes() * query.channels * a.rank());
-  return costs[WorkKind::kRowNumberFar] * numbers +
+      static_cast<double>(steps_in_and_out(query) * query.batch * a.num_nodes() * query.channels);
+  const bool is_far = numbers * static_cast<double>(query.element_size) > kSharedBytes;
+  // Each number that comes in or goes out is moved, and meets the factors of its node: prices as
+  // of two products, by measurements from rank 1 to 10.
+  const double of_number = 2.0 * costs[is_far ? WorkKind::kNumberFar : WorkKind::kRowNumber] +
+                           2.0 * static_cast<double>(a.rank()) * costs[WorkKind::kMultiplyAdd];
+  return (query.training ? 2.0 : 1.0) * of_number * numbers +
          cost_of_one(plan_among(query), a.among_virtual(), among_virtual(query));
 }
 

@@ -156,6 +156,25 @@ TEST(Planner, PlansAlikeForAnyNumberOfThreads) {
   }
 }
 
+TEST(Planner, ChargesTheSameForAGroupOfLowRankInEveryPlan) {
+  const auto of_rank = [](std::int64_t rank) {
+    const std::vector<double> factor(static_cast<std::size_t>(500 * rank), 0.01);
+    return graph::Operators({{.gso = {},
+                              .low_rank = graph::LowRankOperator(graph::GsoKind::kCustom, rank,
+                                                                 factor, factor, {0, 500})}});
+  };
+  PlanQuery query{.num_steps = 17, .channels = 64, .diagonal = true};
+  const double price = plan_cost(Plan::kDiagonal, of_rank(1), query);
+  EXPECT_GT(price, 0.0);
+  EXPECT_EQ(plan_cost(Plan::kSpectral, of_rank(1), query), price);
+  EXPECT_EQ(plan_cost(Plan::kStepwise, of_rank(1), query), price);
+  EXPECT_GT(plan_cost(Plan::kDiagonal, of_rank(10), query), 4.0 * price);
+  query.training = true;
+  EXPECT_NEAR(plan_cost(Plan::kDiagonal, of_rank(1), query), 2.0 * price, 0.3 * price);
+  query.batch = 4'000;  // no cache holds it
+  EXPECT_GT(plan_cost(Plan::kDiagonal, of_rank(1), query), 2.0 * 4'000 * price);
+}
+
 TEST(PlanWork, GrowsWithEverythingThatIsMore) {
   const auto more = [](const PlanQuery& less, const PlanQuery& query, Plan plan) {
     EXPECT_GT(plan_cost(plan, small(), query), plan_cost(plan, small(), less)) << to_string(plan);
