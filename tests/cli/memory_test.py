@@ -8,7 +8,7 @@ import unittest
 
 import program
 
-NODES, STEPS = 60, 400
+NODES, STEPS, TOWNS = 60, 400, 10_000
 
 
 def settings(**values):
@@ -35,6 +35,12 @@ class Memory(program.ProgramTest):
         ends = [end for node in range(NODES) for end in (node, (node + 1) % NODES)]
         program.write_npz(self.folder / "series.npz", {"x": program.npy("<f4", (STEPS, NODES), values),
                                                        "edges": program.npy("<i8", (NODES, 2), ends)})
+        ends = [end for node in range(TOWNS) for step in (1, 100) for end in (node, (node + step) % TOWNS)]
+        program.write_npz(self.folder / "towns.npz", {
+            "node_features": program.npy("<f4", (TOWNS, 4), [((7 * i) % 101) / 50 for i in range(4 * TOWNS)]),
+            "node_labels": program.npy("<i8", (TOWNS,), [i % 2 for i in range(TOWNS)]),
+            "edges": program.npy("<i8", (2 * TOWNS, 2), ends),
+            "edge_attr": program.npy("<i8", (2 * TOWNS, 1), [i % 3 for i in range(2 * TOWNS)])})
         # Pages of libraries count only once they are in the system's cache, and then come in many at a time:
         # read them all, so that the idle process has as many as the others.
         self.peak("series.npz", *settings(train__epochs=1, model__blocks=1, model__channels=2))
@@ -67,6 +73,8 @@ class Memory(program.ProgramTest):
             "three groups in bf16": [*board, *three_groups, *settings(train__precision="bf16")],
             "three groups run again": [*board, *three_groups, *settings(model__channels=128, model__blocks=12),
                                        "--memory-limit", 200],
+            "groups of edges of a kind": ["towns.npz", *settings(train__epochs=3, model__channels=64, model__blocks=8,
+                                                                 model__gso="sym_normalized,random_walk(edge_attr)")],
             "free entries": [*board, *settings(model__entries="free")],
             "entries by attention": [*board, *settings(model__entries="attention")],
             "entries of a dense W": [*board, *settings(model__entries="gin", model__state="dense", model__blocks=4)],
