@@ -23,6 +23,7 @@ from pathlib import Path
 from program import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TOLERANCE = 0.05
 ANY = re.compile(r"\d+(?:\.\d+)? (?=s\b|MiB\b)|(?<=best step )\d+")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -110,6 +111,25 @@ class Documents(unittest.TestCase):
 
     def test_commands_of_the_sensitivity_page_work(self):
         self.check("docs/sensitivity.md", 3, least_printed=1)
+
+    def test_commands_of_the_page_of_compared_networks_work(self):
+        self.check("docs/compared.md", 1)
+
+    def test_commands_of_the_page_of_scale_work(self):
+        self.check("docs/scale.md", 4)
+
+    def test_no_document_with_commands_is_left_out(self):
+        checked = set(re.findall(r'self\.check\("([^"]+)"', Path(__file__).read_text(encoding="utf-8")))
+        checked.add("docs/python.md")  # by python/tests/test_examples.py
+        for path in DOCUMENTS:
+            if blocks_of(path.read_text(encoding="utf-8")):
+                self.assertIn(path.relative_to(ROOT).as_posix(), checked)
+
+    def test_all_that_is_printed_stands_below_its_commands(self):
+        for path in DOCUMENTS:
+            text = path.read_text(encoding="utf-8")
+            compared = [printed for _, printed in blocks_of(text) if printed.startswith("```text")]
+            self.assertEqual(len(re.findall("^```text", text, re.MULTILINE)), len(compared), path)
 
 
 class Comparison(unittest.TestCase):
