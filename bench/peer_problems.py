@@ -184,8 +184,9 @@ class Job:
 
 class Case:
     """The first contender is ours, to which ratios are taken. `alike`: names of the contenders
-    that must give its numbers."""
+    that must give its numbers. `in_a_row`: calls of a timing, at least."""
 
-    def __init__(self, name, size, contenders, alike=None, programs=()):
+    def __init__(self, name, size, contenders, alike=None, programs=(), in_a_row=1):
         self.name, self.size, self.contenders, self.programs = name, size, contenders, programs
+        self.in_a_row = in_a_row
         self.alike = list(contenders) if alike is None else alike

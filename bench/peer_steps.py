@@ -173,7 +173,8 @@ def step_case(sizes):
     return Case(f"step-{sizes.name}",
                 f"n = {sizes.nodes}, c = {sizes.channels}, k = {sizes.hops}, "
                 f"{sizes.blocks} blocks", contenders, alike,
-                [functools.partial(Program, sizes, precision) for precision in ("float32", "bf16")])
+                [functools.partial(Program, sizes, precision) for precision in ("float32", "bf16")],
+                in_a_row=max(1, sizes.steps // 4))  # the program has all its steps in a row
 
 
 class Program:
