@@ -123,7 +123,7 @@ TEST_P(RecurrenceGroups, GradientsAreTheNumericOnes) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RecurrenceGroups,
                          ::testing::Values("sym_normalized,identity:2,laplacian",
-                                           "sym_normalized,random_walk:2,laplacian",
+                                           "sym_normalized,laplacian:2,sym_normalized",
                                            "virtual_node,sym_normalized:2,virtual_node"));
 
 TEST(RecurrenceOfGroups, FactorsOfLowRankMayBeGiven) {
