@@ -54,13 +54,13 @@ def apply(tree):
     return sorted(set(touched))
 
 
-def flags_of(folder):
-    """Compiler and flags that the build uses for the sources of a folder, without precompiled header."""
+def flags_of(name):
+    """Compiler and flags of the sources that the build compiles under this name, without precompiled header."""
     entries = json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8"))
     for entry in entries:
         source = Path(entry["file"])
-        unity = source.name == f"unity_{folder}_cxx.cxx"
-        if not unity and source.parent.name != folder:
+        unity = source.name == f"unity_{name}_cxx.cxx"
+        if not unity and source.parent.name != name:
             continue
         words = shlex.split(entry["command"])
         if "ccache" in words[0]:
@@ -75,7 +75,7 @@ def flags_of(folder):
             elif not word.startswith(("-O", "-Winvalid-pch")):
                 kept.append(word)
         return entry["directory"], kept
-    raise AssertionError(f"no source of {folder}/ in compile_commands.json")
+    raise AssertionError(f"no source of {name} in compile_commands.json")
 
 
 class Extending(unittest.TestCase):
@@ -91,8 +91,8 @@ class Extending(unittest.TestCase):
     def tearDownClass(cls):
         shutil.rmtree(cls.tree)
 
-    def compile(self, folder, *arguments):
-        directory, flags = flags_of(folder)
+    def compile(self, name, *arguments):
+        directory, flags = flags_of(name)
         # The changed tree comes first; what is only in the build folder comes after.
         command = [flags[0], f"-I{self.tree}", *flags[1:], *arguments]
         done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
@@ -138,7 +138,7 @@ class Extending(unittest.TestCase):
         together = self.tree / "together.cpp"
         together.write_text("".join(f'#include "{path}"\n' for path in sources
                                     if path.startswith(("mpssm/nn/", "mpssm/train/"))))
-        self.compile("train", "-fsyntax-only", str(together))
+        self.compile("app", "-fsyntax-only", str(together))
         for path in sources:
             if path.startswith("cli/"):
                 self.compile("cli", "-fsyntax-only", str(self.tree / path))
