@@ -148,7 +148,9 @@ PartitionedGraph partitioned_graph(const data::PartitionIndex& index) {
 
 train::DataFacts facts_of(const data::PartitionIndex& index) {
   return from_more(index, [&](const ordered_json& more) {
-    return facts_from_json(more.at("facts"), index.task);
+    train::DataFacts facts = facts_from_json(more.at("facts"), index.task);
+    facts.in_parts = true;
+    return facts;
   });
 }
 

@@ -104,7 +104,8 @@ void PreparedRun::share_channels() {
     throw base::Error(
         {.where = "--ranks",
          .what = fmt::format("{} ranks cannot share one graph: {}", ranks_.size(), reason),
-         .hint = "model.kind=mpssm with model.state=stable can be shared"});
+         .hint =
+             "model.kind=mpssm with model.state=stable and model.input_dropout=0 can be shared"});
   }
   notes_.push_back(
       fmt::format("{} ranks share the nodes and, through all {} hops of a block, the {} "

@@ -213,6 +213,13 @@ class Rules {
     set("model.dropout", is_regression ? dropout / 2.0 : dropout,
         fmt::format("{}{} (0.5 below 1,000, 0.4 below 50,000, else 0.2)", samples(),
                     is_regression ? ", half of it for numbers" : ""));
+    // Parts of a graph are trained by ranks of which none could draw the mask of all nodes.
+    const bool has_many_features =
+        facts_.features >= 100 && train < 5 * facts_.features && !facts_.in_parts;
+    set("model.input_dropout", has_many_features && !is_regression ? 0.5 : 0.0,
+        fmt::format("{}, {} features (0.5 from 100 features on with fewer than 5 samples for each; "
+                    "numbers and graphs in parts 0)",
+                    samples(), count_text(facts_.features)));
     set("train.weight_decay", is_small ? 0.5 : 0.01,
         fmt::format("{} (0.5 below 1,000, else 0.01)", samples()));
     set("train.lr", is_small ? 3e-3 : 2e-3, "with a cosine, below 1,000 samples 3e-3, else 2e-3");

@@ -28,6 +28,7 @@ struct DataFacts {
   /// at), as found by two searches from afar: at most the diameter, and mostly equal to it.
   std::int64_t reach = 0;
   bool directed = false;
+  bool in_parts = false;  ///< the one graph, of which ranks have parts
   std::optional<data::DataCard::Homophily> homophily = {};
   std::int64_t lags = 0;  ///< of a series
   /// Of a series: readings of the training part that are missing.

@@ -118,7 +118,7 @@ class Ranks(unittest.TestCase):
         result = run([*board, "--out", "dense", "--ranks", 2, "--set", "model.state=dense"], self.folder)
         self.assertEqual(result.code, 1)
         self.assertEqual(result.err, "mpssm: --ranks: 2 ranks cannot share one graph: a dense W mixes the channels of all ranks; "
-                         "model.kind=mpssm with model.state=stable can be shared\n")
+                         "model.kind=mpssm with model.state=stable and model.input_dropout=0 can be shared\n")
 
     def test_a_new_run_has_a_piece_for_each_rank(self):
         command = ["train", "properties:sssp:24", "--quiet", "--set", "train.epochs=1", "--set", "model.channels=4"]

@@ -67,6 +67,27 @@ TEST(Defaults, SmallDataGetASmallerNetworkAndMoreRegularisation) {
   }
 }
 
+TEST(Defaults, ManyFeaturesForFewLabelsAreDroppedInPart) {
+  bool in_parts = false;
+  const auto chosen = [&](std::int64_t train, std::int64_t features, data::Task task) {
+    DataFacts facts = ordinary_graph();
+    facts.in_parts = in_parts;
+    facts.train = train;
+    facts.features = features;
+    facts.task = task;
+    Config config;
+    choose_defaults(facts, config);
+    return config.model.input_dropout;
+  };
+  EXPECT_EQ(chosen(450, 2300, data::Task::kNodeClasses), 0.5);
+  EXPECT_EQ(chosen(499, 100, data::Task::kNodeBinary), 0.5);
+  EXPECT_EQ(chosen(500, 100, data::Task::kNodeBinary), 0.0);
+  EXPECT_EQ(chosen(450, 99, data::Task::kNodeClasses), 0.0);
+  EXPECT_EQ(chosen(450, 2300, data::Task::kNodeRegression), 0.0);
+  in_parts = true;
+  EXPECT_EQ(chosen(450, 2300, data::Task::kNodeClasses), 0.0);
+}
+
 TEST(Defaults, HopsReachAcrossAndNotMuchFarther) {
   for (const std::int64_t reach : {0, 1, 3, 7, 50, 5000}) {
     DataFacts facts = small_graph();
