@@ -90,6 +90,20 @@ class Parts(unittest.TestCase):
             self.assert_ended(self.train("parts", "three", *extra, "--ranks", 3))
             self.assert_same("one", "three")
 
+    def test_defaults_are_those_that_parts_can_have(self):
+        features = range(120)  # many for 20 labels: of the whole graph half of what comes in is dropped
+        nodes = [",".join(["id", *(f"x{j}" for j in features), "label", "split"])]
+        for i in range(60):
+            numbers = (str((i + 1) * (j + 3) % 13) for j in features)
+            nodes.append(",".join([f"n{i}", *numbers, "ab"[i // 5 % 2], ("train", "val", "test")[i % 3]]))
+        (self.folder / "own").mkdir()
+        (self.folder / "own/nodes.csv").write_text("\n".join(nodes) + "\n")
+        (self.folder / "own/edges.csv").write_text("src,dst\n" + "".join(f"n{i},n{(i + 1) % 60}\n" for i in range(60)))
+        self.assert_ended(self.cut(data="own", parts=2))
+        for data, dropout in (("own", "input_dropout = 0.5\n"), ("parts", "input_dropout = 0.0\n")):
+            self.assert_ended(self.train(data, f"run-{data}", epochs=2))
+            self.assertIn(dropout, (self.folder / f"run-{data}" / "config.toml").read_text())
+
     @unittest.skipUnless(HAS_GLOO, "this libtorch has no Gloo")
     def test_goes_on_with_another_number_of_ranks(self):
         self.assert_ended(self.cut())
