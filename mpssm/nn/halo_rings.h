@@ -25,6 +25,10 @@ struct HaloRings {
   std::int64_t of_all_ranks = 0;          ///< nodes in rings, each for one that reads it
 };
 
+/// Times the own nodes and the nearest ring that rings may be: whoever cut a graph for want of
+/// memory is not given all of it again.
+inline constexpr double kMostRingRows = 2.0;
+
 /// Rings of own nodes [bounds[rank], bounds[rank + 1]) whose rows are given. Nothing if all ranks
 /// together would be sent `too_many` nodes or more, or one of them more than `most` times its own
 /// and the nearest ring: found before rows of these are fetched. Called by all ranks at once.

@@ -184,15 +184,13 @@ bool NodeRows::take_rings(const std::vector<std::int64_t>& rank_bounds, std::int
                           HaloWay way) {
   if (hops < 2 || ranks_.size() < 2 || way == HaloWay::kEachHop) return false;
   const bool must = way == HaloWay::kAllHops;
-  // Whoever cut the graph for want of memory is not given all of it again.
-  constexpr double kMostRows = 2.0;
   constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
   const auto fetch = [&](const OwnRows& rows, std::int64_t too_many) {
     return fetch_rings(ranks_, rank_bounds, rows, hops, must ? kAny : too_many,
-                       must ? std::numeric_limits<double>::infinity() : kMostRows);
+                       must ? std::numeric_limits<double>::infinity() : kMostRingRows);
   };
   const auto of_each_hop = [&](const OwnRows& rows) {
-    return fetch_rings(ranks_, rank_bounds, rows, 1, kAny, kMostRows)->of_all_ranks;
+    return fetch_rings(ranks_, rank_bounds, rows, 1, kAny, kMostRingRows)->of_all_ranks;
   };
   std::int64_t too_many = hops * of_each_hop(rows_);
   if (!is_symmetric_) too_many += hops * of_each_hop(transposed_rows_);

@@ -19,7 +19,8 @@ constexpr double kNumberBytes = 4.0;
 constexpr std::pair<const char*, double ScaleCosts::*> kPrices[] = {
     {"gather_slices", &ScaleCosts::gather_slices}, {"gather_rows", &ScaleCosts::gather_rows},
     {"multiply_add", &ScaleCosts::multiply_add},   {"number", &ScaleCosts::number},
-    {"exchange", &ScaleCosts::exchange},           {"byte", &ScaleCosts::byte},
+    {"output", &ScaleCosts::output},               {"exchange", &ScaleCosts::exchange},
+    {"byte", &ScaleCosts::byte},
 };
 
 double entries(const ScaleQuery& query) { return 2.0 * query.edges + query.nodes; }
@@ -32,6 +33,18 @@ double node_work(const ScaleQuery& query, const ScaleCosts& costs) {
   // A product forward is two backward: the gradient of its input and that of its weight.
   return query.nodes * kNano *
          (3.0 * products * costs.multiply_add + query.blocks * query.channels * costs.number);
+}
+
+/// Loss and its gradient, of all nodes.
+double loss_work(const ScaleQuery& query, const ScaleCosts& costs) {
+  return query.nodes * query.outputs * costs.output * kNano;
+}
+
+/// Numbers that are read at once, for that many channels of a rank: a line of the cache, whether
+/// all of it is asked for or not.
+double lanes_of(double channels) {
+  constexpr double kLine = 16.0;
+  return kLine * std::ceil(channels / kLine);
 }
 
 /// Hops forward and backward.
@@ -92,6 +105,7 @@ const ScaleCosts& builtin_scale_costs() {
       .gather_rows = 0.69,
       .multiply_add = 0.045,
       .number = 39.0,
+      .output = 10.0,
       .exchange = 138000.0,
       .byte = 0.62,
       .origin = "built in, measured on one core of an AMD EPYC with 32 MiB of cache, busy"};
@@ -139,13 +153,21 @@ double counted_halo(const ScaleQuery& query) {
   return others * (1.0 - std::exp(-ends / others));
 }
 
+double counted_ring_halo(const ScaleQuery& query) {
+  if (query.halo >= 0.0 || query.cut >= 0.0 || query.ranks < 2.0) return query.ring_halo;
+  const double others = query.nodes * (1.0 - 1.0 / query.ranks);
+  return others < query.hops * counted_halo(query) ? others : -1.0;
+}
+
 std::vector<WayCost> scale_plan(const ScaleQuery& query, const ScaleCosts& costs) {
   const double p = query.ranks;
   const double row = query.channels * kNumberBytes;
   std::vector<WayCost> ways;
 
   WayCost alone{.way = Way::kAlone};
-  alone.compute_seconds = node_work(query, costs) + hop_work(query, costs.gather_slices);
+  const double line = lanes_of(query.channels) / query.channels;
+  alone.compute_seconds = node_work(query, costs) + loss_work(query, costs) +
+                          hop_work(query, costs.gather_slices) * line;
   alone.memory_bytes = kept_bytes(query, query.nodes) + node_data_bytes(query, query.nodes) +
                        kWholeEntry * entries(query);
   alone.because = "sends nothing";
@@ -161,11 +183,10 @@ std::vector<WayCost> scale_plan(const ScaleQuery& query, const ScaleCosts& costs
   ways.push_back(batches);
 
   WayCost channels{.way = Way::kChannels};
-  // A slice of channels has at least eight lanes, filled or not.
-  constexpr double kLeastLanes = 8.0;
-  channels.compute_seconds =
-      node_work(query, costs) / p + hop_work(query, costs.gather_slices) *
-                                        std::max(query.channels / p, kLeastLanes) / query.channels;
+  // Every rank has the output of all nodes, and their loss.
+  channels.compute_seconds = node_work(query, costs) / p + loss_work(query, costs) +
+                             hop_work(query, costs.gather_slices) * lanes_of(query.channels / p) /
+                                 query.channels;
   // Four changes of hands in a block, whatever the hops, and the output on every rank.
   channels.bytes_sent = 4.0 * query.blocks * query.nodes * row * (p - 1.0) / (p * p) +
                         query.nodes / p * query.outputs * kNumberBytes * (p - 1.0) +
@@ -182,14 +203,28 @@ std::vector<WayCost> scale_plan(const ScaleQuery& query, const ScaleCosts& costs
 
   WayCost nodes{.way = Way::kNodes};
   const double halo = counted_halo(query);
-  nodes.compute_seconds = (node_work(query, costs) + hop_work(query, costs.gather_rows)) / p;
-  nodes.bytes_sent = 2.0 * query.blocks * query.hops * halo * row + gradient_bytes(query, 1.0);
-  nodes.exchanges = 2.0 * query.blocks * query.hops + 5.0;
-  nodes.memory_bytes = kept_bytes(query, query.nodes / p) +
-                       (2.0 * query.nodes / p + 3.0 * halo) * row +
-                       node_data_bytes(query, query.nodes / p) + kOwnEntry * entries(query) / p;
-  nodes.because = fmt::format("sends {:.3g} rows of others at each of {:.0f} hops, both ways", halo,
-                              query.blocks * query.hops);
+  const double rings = counted_ring_halo(query);
+  const bool by_rings = rings >= 0.0;
+  const double own = query.nodes / p;
+  // Rows of others that are computed again: all rings but the last of those that are still to come.
+  const double again = by_rings ? (query.hops - 1.0) / query.hops * rings / own : 0.0;
+  nodes.compute_seconds = (node_work(query, costs) + loss_work(query, costs) +
+                           hop_work(query, costs.gather_rows) * (1.0 + again)) /
+                          p;
+  const double fills = by_rings ? 1.0 : query.hops;
+  const double read = by_rings ? rings : halo;
+  nodes.bytes_sent = 2.0 * query.blocks * fills * read * row + gradient_bytes(query, 1.0);
+  nodes.exchanges = 2.0 * query.blocks * fills + 5.0;
+  nodes.memory_bytes = kept_bytes(query, own) +
+                       ((by_rings ? 4.0 : 2.0) * own + (by_rings ? 5.0 : 3.0) * read) * row +
+                       node_data_bytes(query, own) +
+                       kOwnEntry * entries(query) / p * (1.0 + (by_rings ? rings / own : 0.0));
+  nodes.because =
+      by_rings ? fmt::format("sends {:.3g} rows of others once for the {:.0f} hops of each of "
+                             "{:.0f} block(s), both ways",
+                             read, query.hops, query.blocks)
+               : fmt::format("sends {:.3g} rows of others at each of {:.0f} hops, both ways", halo,
+                             query.blocks * query.hops);
   if (query.graphs > 1.0) nodes.why_not = "many graphs are shared by graphs";
   ways.push_back(nodes);
 
@@ -241,6 +276,11 @@ std::string plan_text(const ScaleQuery& query, const ScaleCosts& costs) {
                         : query.cut >= 0.0 ? "counted from --cut"
                                            : "nodes dealt by chance; --cut says how few edges a "
                                              "partition cuts");
+    if (const double rings = counted_ring_halo(query); rings >= 0.0) {
+      text += fmt::format(
+          "within the {:.0f} hops of a block {:.4g}, fetched once: less than at every hop\n",
+          query.hops, rings);
+    }
   }
   const WayCost* const best = winner(ways);
   return text + (best == nullptr
@@ -252,8 +292,10 @@ std::string plan_json(const ScaleQuery& query, const ScaleCosts& costs) {
   const std::vector<WayCost> ways = scale_plan(query, costs);
   const WayCost* const best = winner(ways);
   std::string text = fmt::format(
-      "{{\"ranks\": {}, \"halo\": {:.9g}, \"best\": {}, \"ways\": [", query.ranks,
-      counted_halo(query), best == nullptr ? "null" : fmt::format("\"{}\"", to_string(best->way)));
+      "{{\"ranks\": {}, \"halo\": {:.9g}, \"ring_halo\": {}, \"best\": {}, \"ways\": [",
+      query.ranks, counted_halo(query),
+      counted_ring_halo(query) < 0.0 ? "null" : fmt::format("{:.9g}", counted_ring_halo(query)),
+      best == nullptr ? "null" : fmt::format("\"{}\"", to_string(best->way)));
   for (std::size_t i = 0; i < ways.size(); ++i) {
     const WayCost& way = ways[i];
     text += fmt::format(

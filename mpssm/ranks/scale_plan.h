@@ -14,10 +14,13 @@ namespace mpssm::ranks {
 
 /// What work costs a core, in nanoseconds, and where that was found.
 struct ScaleCosts {
-  double gather_slices = 0.0;  ///< a number read by an entry of A, channels a few at a time
+  /// A number read by an entry of A, channels a few at a time; of a line of the cache that is not
+  /// full, the numbers that are missing count as well.
+  double gather_slices = 0.0;
   double gather_rows = 0.0;    ///< the same for whole rows, hop by hop
   double multiply_add = 0.0;   ///< of a product with a weight or its gradient
   double number = 0.0;         ///< a number of a block and node: norms, activation, dropout, ...
+  double output = 0.0;         ///< a number of the output: the loss and its gradient
   double exchange = 0.0;       ///< a call, whatever it sends
   double byte = 0.0;           ///< sent, packed and received, the wire aside
   std::string origin = {};     ///< for people
@@ -46,6 +49,9 @@ struct ScaleQuery {
   /// Share of the edges between parts; below 0: as of nodes dealt by chance, 1 - 1 / ranks.
   double cut = -1;
   double halo = -1;  ///< nodes of others that a rank reads, the most; below 0: counted from `cut`
+  /// The same within all hops of a block, where that was counted and all ranks together send less
+  /// like this; below 0: rows of others come at every hop.
+  double ring_halo = -1;
   std::string halo_from = {};  ///< how that was found, for people
 };
 
@@ -75,6 +81,8 @@ struct WayCost {
 double num_weights(const ScaleQuery& query);
 /// Nodes of others that a part reads: distinct ends of its cut edges, dealt by chance.
 double counted_halo(const ScaleQuery& query);
+/// ScaleQuery::ring_halo; of nodes dealt by chance all others, if that is less. Below 0: not taken.
+double counted_ring_halo(const ScaleQuery& query);
 
 /// All ways, in order.
 std::vector<WayCost> scale_plan(const ScaleQuery& query, const ScaleCosts& costs);

@@ -6,13 +6,15 @@
 #include <fmt/core.h>
 #include <numeric>
 #include <thread>
+#include <utility>
 
+#include <ATen/ops/cross_entropy_loss.h>
 #include <torch/types.h>
 
 #include "mpssm/base/error.h"
 #include "mpssm/data/edge_operators.h"
+#include "mpssm/base/random.h"
 #include "mpssm/data/partition.h"
-#include "mpssm/graph/generators.h"
 #include "mpssm/graph/operator_groups.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/node_ranks.h"
@@ -28,24 +30,58 @@ namespace {
 
 // ---- what the data are ----
 
+/// How many nodes of each part others read within so many hops, and of how many each part has to
+/// hold rows then.
+struct Reads {
+  std::vector<double> sent;
+  std::vector<double> held;
+  double all() const { return std::accumulate(sent.begin(), sent.end(), 0.0); }
+};
+
+Reads reads_within(std::int64_t hops, const graph::Gso& gso, const std::vector<std::int32_t>& part,
+                   std::int64_t parts) {
+  Reads reads{std::vector<double>(parts, 0.0), std::vector<double>(parts, 0.0)};
+  const auto a = gso.view<double>();
+  std::vector<std::int32_t> seen_by(part.size(), -1);
+  for (std::int32_t reader = 0; reader < parts; ++reader) {
+    std::vector<std::int64_t> near;  // nodes that the next hop starts from
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (part[i] != reader) continue;
+      seen_by[i] = reader;
+      near.push_back(static_cast<std::int64_t>(i));
+    }
+    reads.held[reader] += static_cast<double>(near.size());
+    for (std::int64_t hop = 0; hop < hops; ++hop) {
+      std::vector<std::int64_t> next;
+      for (const std::int64_t i : near) {
+        for (std::int64_t e = a.row_ptr[i]; e < a.row_ptr[i + 1]; ++e) {
+          if (std::exchange(seen_by[a.col[e]], reader) != reader) next.push_back(a.col[e]);
+        }
+      }
+      for (const std::int64_t i : next) reads.sent[part[i]] += 1.0;
+      reads.held[reader] += static_cast<double>(next.size());
+      near = std::move(next);
+    }
+  }
+  return reads;
+}
+
 void count_halo(const graph::Gso& gso, ranks::ScaleQuery& query) {
   const auto parts = static_cast<std::int64_t>(query.ranks);
   const graph::PartitionMethod method = graph::best_partition_method(gso);
   const std::vector<std::int32_t> part = graph::partition_nodes(gso, parts, method);
-  // Who reads a node that is not its own: each pair of node and part once.
-  std::vector<double> sent(parts, 0.0);
-  std::vector<std::int64_t> seen(parts, -1);
-  const auto a = gso.transpose_view<double>();
-  for (std::int64_t i = 0; i < gso.num_nodes(); ++i) {
-    for (std::int64_t e = a.row_ptr[i]; e < a.row_ptr[i + 1]; ++e) {
-      const std::int32_t reader = part[a.col[e]];
-      if (reader == part[i] || seen[reader] == i) continue;
-      seen[reader] = i;
-      sent[part[i]] += 1.0;
-    }
-  }
-  query.halo = *std::max_element(sent.begin(), sent.end());
+  const Reads at_hop = reads_within(1, gso, part, parts);
+  query.halo = *std::max_element(at_hop.sent.begin(), at_hop.sent.end());
   query.halo_from = fmt::format("as {} cuts it, the most of a rank", graph::to_string(method));
+  // As nn::NodeRows decides, but for A' of a graph that is not symmetric, which is taken for A.
+  const auto hops = static_cast<std::int64_t>(query.hops);
+  if (hops < 2) return;
+  const Reads in_all = reads_within(hops, gso, part, parts);
+  bool fits = in_all.all() < query.hops * at_hop.all();
+  for (std::int64_t p = 0; p < parts; ++p) {
+    fits = fits && in_all.held[p] <= nn::kMostRingRows * at_hop.held[p];
+  }
+  if (fits) query.ring_halo = *std::max_element(in_all.sent.begin(), in_all.sent.end());
 }
 
 void take_model(const train::ModelConfig& model, ranks::ScaleQuery& query) {
@@ -104,6 +140,23 @@ double least_of(int rounds, const Body& body) {
   return least;
 }
 
+/// Neighbours near in the order of the nodes, one of ten edges anywhere: neither the best case for
+/// a cache, as a grid is, nor the worst.
+graph::Gso trial_operator() {
+  constexpr std::int64_t kNodes = 60000;
+  constexpr std::int64_t kEdges = 5 * kNodes;
+  constexpr std::int64_t kNear = 100;
+  base::Random random(0);
+  graph::EdgeList edges{.num_nodes = kNodes};
+  for (std::int64_t e = 0; e < kEdges; ++e) {
+    const std::int64_t from = random.below(kNodes);
+    const std::int64_t step = random.below(10) == 0 ? random.below(kNodes) : 1 + random.below(kNear);
+    edges.src.push_back(from);
+    edges.dst.push_back((from + step) % kNodes);
+  }
+  return graph::make_gso(graph::Graph::from_edges(edges));
+}
+
 constexpr std::int64_t kTrialBlocks = 2;
 constexpr std::int64_t kTrialFeatures = 8;
 
@@ -140,6 +193,18 @@ std::shared_ptr<const nn::NodeRows> whole_rows(const graph::Gso& gso, ranks::Com
   given.rows.col.assign(gso.col().begin(), gso.col().end());
   given.rows.value.assign(gso.values<float>().begin(), gso.values<float>().end());
   return std::make_shared<const nn::NodeRows>(std::move(given));
+}
+
+/// Of a node and class: the loss of all nodes as a training has it, and its gradient.
+double loss_nanoseconds(std::int64_t nodes) {
+  constexpr std::int64_t kClasses = 4;
+  const torch::Tensor target = torch::arange(nodes) % kClasses;
+  const torch::Tensor weight = torch::ones({nodes});
+  const torch::Tensor output = torch::ones({nodes, kClasses}).requires_grad_();
+  const double taken = least_of(3, [&] {
+    (at::cross_entropy_loss(output, target, {}, at::Reduction::None) * weight).sum().backward();
+  });
+  return taken / static_cast<double>(nodes * kClasses);
 }
 
 /// Two ranks as threads, processor time of one of them for a call that sends so many bytes.
@@ -217,7 +282,7 @@ ranks::ScaleQuery scale_query(const ScaleRequest& request) {
 ranks::ScaleCosts measure_scale_costs() {
   const std::int64_t threads = ops::num_threads();
   ops::set_num_threads(1);
-  const graph::Gso gso = graph::make_gso(graph::make_grid(200, 200));
+  const graph::Gso gso = trial_operator();
   const auto nodes = static_cast<double>(gso.num_nodes());
   const auto alone = ranks::alone();
   const auto rows = whole_rows(gso, *alone);
@@ -254,6 +319,7 @@ ranks::ScaleCosts measure_scale_costs() {
                                          (products(kWidths[1]) - ratio * products(kWidths[0])));
   costs.number =
       (at_nodes[0] - products(kWidths[0]) * costs.multiply_add) / (kTrialBlocks * kWidths[0]);
+  costs.output = loss_nanoseconds(gso.num_nodes());
   if (ranks::is_available()) {
     constexpr std::int64_t kLarge = std::int64_t{8} << 20;
     costs.exchange = exchange_nanoseconds(64, 200);
