@@ -17,9 +17,12 @@ constexpr double kNano = 1e-9;
 constexpr double kNumberBytes = 4.0;
 
 constexpr std::pair<const char*, double ScaleCosts::*> kPrices[] = {
-    {"gather_slices", &ScaleCosts::gather_slices}, {"gather_rows", &ScaleCosts::gather_rows},
-    {"multiply_add", &ScaleCosts::multiply_add},   {"number", &ScaleCosts::number},
-    {"output", &ScaleCosts::output},               {"exchange", &ScaleCosts::exchange},
+    {"gather_slices", &ScaleCosts::gather_slices},
+    {"gather_rows", &ScaleCosts::gather_rows},
+    {"multiply_add", &ScaleCosts::multiply_add},
+    {"number", &ScaleCosts::number},
+    {"output", &ScaleCosts::output},
+    {"exchange", &ScaleCosts::exchange},
     {"byte", &ScaleCosts::byte},
 };
 
@@ -184,9 +187,9 @@ std::vector<WayCost> scale_plan(const ScaleQuery& query, const ScaleCosts& costs
 
   WayCost channels{.way = Way::kChannels};
   // Every rank has the output of all nodes, and their loss.
-  channels.compute_seconds = node_work(query, costs) / p + loss_work(query, costs) +
-                             hop_work(query, costs.gather_slices) * lanes_of(query.channels / p) /
-                                 query.channels;
+  channels.compute_seconds =
+      node_work(query, costs) / p + loss_work(query, costs) +
+      hop_work(query, costs.gather_slices) * lanes_of(query.channels / p) / query.channels;
   // Four changes of hands in a block, whatever the hops, and the output on every rank.
   channels.bytes_sent = 4.0 * query.blocks * query.nodes * row * (p - 1.0) / (p * p) +
                         query.nodes / p * query.outputs * kNumberBytes * (p - 1.0) +
@@ -219,12 +222,13 @@ std::vector<WayCost> scale_plan(const ScaleQuery& query, const ScaleCosts& costs
                        ((by_rings ? 4.0 : 2.0) * own + (by_rings ? 5.0 : 3.0) * read) * row +
                        node_data_bytes(query, own) +
                        kOwnEntry * entries(query) / p * (1.0 + (by_rings ? rings / own : 0.0));
-  nodes.because =
-      by_rings ? fmt::format("sends {:.3g} rows of others once for the {:.0f} hops of each of "
-                             "{:.0f} block(s), both ways",
-                             read, query.hops, query.blocks)
-               : fmt::format("sends {:.3g} rows of others at each of {:.0f} hops, both ways", halo,
-                             query.blocks * query.hops);
+  nodes.because = by_rings
+                      ? fmt::format(
+                            "sends {:.3g} rows of others once for the {:.0f} hops of each of "
+                            "{:.0f} block(s), both ways",
+                            read, query.hops, query.blocks)
+                      : fmt::format("sends {:.3g} rows of others at each of {:.0f} hops, both ways",
+                                    halo, query.blocks * query.hops);
   if (query.graphs > 1.0) nodes.why_not = "many graphs are shared by graphs";
   ways.push_back(nodes);
 

@@ -17,13 +17,13 @@ struct ScaleCosts {
   /// A number read by an entry of A, channels a few at a time; of a line of the cache that is not
   /// full, the numbers that are missing count as well.
   double gather_slices = 0.0;
-  double gather_rows = 0.0;    ///< the same for whole rows, hop by hop
-  double multiply_add = 0.0;   ///< of a product with a weight or its gradient
-  double number = 0.0;         ///< a number of a block and node: norms, activation, dropout, ...
-  double output = 0.0;         ///< a number of the output: the loss and its gradient
-  double exchange = 0.0;       ///< a call, whatever it sends
-  double byte = 0.0;           ///< sent, packed and received, the wire aside
-  std::string origin = {};     ///< for people
+  double gather_rows = 0.0;   ///< the same for whole rows, hop by hop
+  double multiply_add = 0.0;  ///< of a product with a weight or its gradient
+  double number = 0.0;        ///< a number of a block and node: norms, activation, dropout, ...
+  double output = 0.0;        ///< a number of the output: the loss and its gradient
+  double exchange = 0.0;      ///< a call, whatever it sends
+  double byte = 0.0;          ///< sent, packed and received, the wire aside
+  std::string origin = {};    ///< for people
 };
 /// Measured on the machine of docs/scale.md, by `mpssm plan --measure`.
 const ScaleCosts& builtin_scale_costs();

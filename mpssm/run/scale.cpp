@@ -12,8 +12,8 @@
 #include <torch/types.h>
 
 #include "mpssm/base/error.h"
-#include "mpssm/data/edge_operators.h"
 #include "mpssm/base/random.h"
+#include "mpssm/data/edge_operators.h"
 #include "mpssm/data/partition.h"
 #include "mpssm/graph/operator_groups.h"
 #include "mpssm/io/file.h"
@@ -150,7 +150,8 @@ graph::Gso trial_operator() {
   graph::EdgeList edges{.num_nodes = kNodes};
   for (std::int64_t e = 0; e < kEdges; ++e) {
     const std::int64_t from = random.below(kNodes);
-    const std::int64_t step = random.below(10) == 0 ? random.below(kNodes) : 1 + random.below(kNear);
+    const std::int64_t step =
+        random.below(10) == 0 ? random.below(kNodes) : 1 + random.below(kNear);
     edges.src.push_back(from);
     edges.dst.push_back((from + step) % kNodes);
   }

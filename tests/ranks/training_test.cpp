@@ -106,7 +106,8 @@ TEST(RanksTraining, GoesOnWithAnotherNumberOfThem) {
     train_by(4, broken.folder(), dataset, config, false, 2);
     train_by(2, broken.folder(), dataset, config, true, 1);
     train_by(3, broken.folder(), dataset, config, true);
-    EXPECT_TRUE(testing::result_of(broken.folder()) == testing::result_of(unbroken.folder())) << dataset.name;
+    EXPECT_TRUE(testing::result_of(broken.folder()) == testing::result_of(unbroken.folder()))
+        << dataset.name;
   }
 }
 

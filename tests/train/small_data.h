@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Small datasets with something to learn, one of each shape, and what a training on them leaves behind.
+// Small datasets with something to learn, one of each shape, and what a training on them leaves
+// behind.
 #pragma once
 
 #include <cmath>

@@ -94,7 +94,8 @@ TEST(Trainer, AFinishedRunMadeLongerEndsLikeOneThatWasThatLongFromTheStart) {
     const TrainOutcome rest = train_in(in_two.folder(), dataset, longer, /*resume=*/true);
     EXPECT_TRUE(rest.finished);
     EXPECT_EQ(rest.steps, whole.steps);
-    EXPECT_TRUE(testing::result_of(in_two.folder()) == testing::result_of(at_once.folder())) << dataset.name;
+    EXPECT_TRUE(testing::result_of(in_two.folder()) == testing::result_of(at_once.folder()))
+        << dataset.name;
   }
 }
 
@@ -126,7 +127,8 @@ TEST_P(TrainerIn, GivesTheSameBitsForAnyNumberOfThreads) {
     ops::set_num_threads(2);
     train_in(two.folder(), dataset, config);
     ops::set_num_threads(0);
-    EXPECT_TRUE(testing::result_of(one.folder()) == testing::result_of(two.folder())) << dataset.name;
+    EXPECT_TRUE(testing::result_of(one.folder()) == testing::result_of(two.folder()))
+        << dataset.name;
   }
 }
 
@@ -153,7 +155,8 @@ TEST(Trainer, WithAidsEndsTheSameAfterAnInterruptionAndOnAnyNumberOfThreads) {
     ops::set_num_threads(1);
     EXPECT_TRUE(train_in(broken.folder(), dataset, config, true).finished);
     ops::set_num_threads(0);
-    EXPECT_TRUE(testing::result_of(broken.folder()) == testing::result_of(unbroken.folder())) << dataset.name;
+    EXPECT_TRUE(testing::result_of(broken.folder()) == testing::result_of(unbroken.folder()))
+        << dataset.name;
   }
 }
 
