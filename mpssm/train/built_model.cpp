@@ -143,7 +143,7 @@ BuiltModel build_model(const task::Problem& problem, const Config& config) {
       nn::memory_estimate(options, problem.largest_gso(config.train.batch),
                           problem.evaluation_batch(), shape.num_steps, /*training=*/false);
   // Scratch that is kept between calls, and what an allocator keeps of small pieces.
-  constexpr std::int64_t kKept = std::int64_t{8} << 20;
+  constexpr std::int64_t kKept = std::int64_t{5} << 20;
   // Weights, gradients and Adam's two moments, and the best weights; a mean of weights, and what
   // steps aside for it; a gradient of each piece, and their sum.
   const std::int64_t copies = 5 + (config.train.ema > 0.0 ? 2 : 0) + (pieces > 1 ? pieces + 2 : 0);
