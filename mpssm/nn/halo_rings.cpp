@@ -12,10 +12,8 @@
 namespace mpssm::nn {
 namespace {
 
-std::int64_t sum_of_ranks(ranks::Communicator& ranks, std::int64_t mine) {
-  const auto term = static_cast<double>(mine);  // exact: far below 2^53
-  return static_cast<std::int64_t>(
-      ranks::sum_few_in_order(ranks, {&term, 1}, ranks.size(), 1).front());
+double sum_of_ranks(ranks::Communicator& ranks, double mine) {
+  return ranks::sum_few_in_order(ranks, {&mine, 1}, ranks.size(), 1).front();
 }
 
 void append(OwnRows& rows, const std::vector<std::int64_t>& ptr,
@@ -30,19 +28,22 @@ void append(OwnRows& rows, const std::vector<std::int64_t>& ptr,
 
 std::optional<HaloRings> fetch_rings(ranks::Communicator& ranks,
                                      const std::vector<std::int64_t>& bounds, const OwnRows& rows,
-                                     std::int64_t hops, std::int64_t too_many, double most) {
+                                     std::int64_t hops, double too_many, double most) {
   const std::int64_t first = bounds[ranks.rank()];
   const std::int64_t last = bounds[ranks.rank() + 1];
   HaloRings rings{.within = {last - first}};
   std::vector<std::int64_t> ring = ranks::columns_of_others(first, last, rows.col);
   std::vector<std::int64_t> seen;  // nodes of all rings, sorted
+  double again = 0.0;              // rows of them that are computed here
   for (std::int64_t hop = 1; hop <= hops; ++hop) {
     rings.nodes.insert(rings.nodes.end(), ring.begin(), ring.end());
     rings.within.push_back(last - first + std::ssize(rings.nodes));
-    rings.of_all_ranks = sum_of_ranks(ranks, std::ssize(rings.nodes));
+    const auto count = static_cast<double>(rings.nodes.size());
+    rings.rows_of_all_ranks = sum_of_ranks(ranks, count + kRowComputedAgain * again);
+    again += count;
     const bool is_large =
         static_cast<double>(rings.within.back()) > most * static_cast<double>(rings.within[1]);
-    if (rings.of_all_ranks >= too_many || ranks::any(ranks, is_large)) return std::nullopt;
+    if (rings.rows_of_all_ranks >= too_many || ranks::any(ranks, is_large)) return std::nullopt;
     if (hop == hops) break;
     const ranks::Halo halo(ranks, bounds, ring);
     std::vector<std::int64_t> ptr;

@@ -22,19 +22,24 @@ struct HaloRings {
   OwnRows rows = {};                      ///< of all rings but the last
   std::vector<std::int64_t> nodes = {};   ///< of the rings, each of them sorted
   std::vector<std::int64_t> within = {};  ///< [hops + 1]: own nodes and those of as many rings
-  std::int64_t of_all_ranks = 0;          ///< nodes in rings, each for one that reads it
+  /// Of all ranks: nodes in rings, each for one that reads it, and kRowComputedAgain for each row
+  /// that is computed again.
+  double rows_of_all_ranks = 0.0;
 };
 
+/// What a row that is computed again counts beside one that is sent: ten entries are gathered in
+/// half the time that the numbers of a row take to be packed and sent by 10 Gbit/s.
+inline constexpr double kRowComputedAgain = 0.5;
 /// Times the own nodes and the nearest ring that rings may be: whoever cut a graph for want of
 /// memory is not given all of it again.
 inline constexpr double kMostRingRows = 2.0;
 
-/// Rings of own nodes [bounds[rank], bounds[rank + 1]) whose rows are given. Nothing if all ranks
-/// together would be sent `too_many` nodes or more, or one of them more than `most` times its own
+/// Rings of own nodes [bounds[rank], bounds[rank + 1]) whose rows are given. Nothing if that
+/// is `too_many` rows or more of all ranks, as counted above, or one of them more than `most` times its own
 /// and the nearest ring: found before rows of these are fetched. Called by all ranks at once.
 std::optional<HaloRings> fetch_rings(ranks::Communicator& ranks,
                                      const std::vector<std::int64_t>& bounds, const OwnRows& rows,
-                                     std::int64_t hops, std::int64_t too_many, double most);
+                                     std::int64_t hops, double too_many, double most);
 
 /// Rows of own nodes, `first` and on, followed by those of the rings; columns, as numbers of nodes,
 /// become places in [own nodes, rings].

@@ -184,23 +184,24 @@ bool NodeRows::take_rings(const std::vector<std::int64_t>& rank_bounds, std::int
                           HaloWay way) {
   if (hops < 2 || ranks_.size() < 2 || way == HaloWay::kEachHop) return false;
   const bool must = way == HaloWay::kAllHops;
-  constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
-  const auto fetch = [&](const OwnRows& rows, std::int64_t too_many) {
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  const auto fetch = [&](const OwnRows& rows, double too_many) {
     return fetch_rings(ranks_, rank_bounds, rows, hops, must ? kAny : too_many,
-                       must ? std::numeric_limits<double>::infinity() : kMostRingRows);
+                       must ? kAny : kMostRingRows);
   };
   const auto of_each_hop = [&](const OwnRows& rows) {
-    return fetch_rings(ranks_, rank_bounds, rows, 1, kAny, kMostRingRows)->of_all_ranks;
+    return fetch_rings(ranks_, rank_bounds, rows, 1, kAny, kMostRingRows)->rows_of_all_ranks;
   };
-  std::int64_t too_many = hops * of_each_hop(rows_);
-  if (!is_symmetric_) too_many += hops * of_each_hop(transposed_rows_);
+  const auto times = static_cast<double>(hops);
+  double too_many = times * of_each_hop(rows_);
+  if (!is_symmetric_) too_many += times * of_each_hop(transposed_rows_);
   std::optional<HaloRings> forward = fetch(rows_, too_many);
   if (!forward) return false;
   if (is_symmetric_) {
     a_ = with_rings(rows_, *std::move(forward), rank_bounds);
     return true;
   }
-  std::optional<HaloRings> backward = fetch(transposed_rows_, too_many - forward->of_all_ranks);
+  std::optional<HaloRings> backward = fetch(transposed_rows_, too_many - forward->rows_of_all_ranks);
   if (!backward) return false;
   a_ = with_rings(rows_, *std::move(forward), rank_bounds);
   transposed_ = with_rings(transposed_rows_, *std::move(backward), rank_bounds);

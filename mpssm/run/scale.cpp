@@ -35,12 +35,15 @@ namespace {
 struct Reads {
   std::vector<double> sent;
   std::vector<double> held;
-  double all() const { return std::accumulate(sent.begin(), sent.end(), 0.0); }
+  double again = 0.0;  // rows of others that all parts compute
+  double all() const {
+    return std::accumulate(sent.begin(), sent.end(), nn::kRowComputedAgain * again);
+  }
 };
 
 Reads reads_within(std::int64_t hops, const graph::Gso& gso, const std::vector<std::int32_t>& part,
                    std::int64_t parts) {
-  Reads reads{std::vector<double>(parts, 0.0), std::vector<double>(parts, 0.0)};
+  Reads reads{.sent = std::vector<double>(parts, 0.0), .held = std::vector<double>(parts, 0.0)};
   const auto a = gso.view<double>();
   std::vector<std::int32_t> seen_by(part.size(), -1);
   for (std::int32_t reader = 0; reader < parts; ++reader) {
@@ -50,9 +53,11 @@ Reads reads_within(std::int64_t hops, const graph::Gso& gso, const std::vector<s
       seen_by[i] = reader;
       near.push_back(static_cast<std::int64_t>(i));
     }
-    reads.held[reader] += static_cast<double>(near.size());
+    const auto own = static_cast<double>(near.size());
+    reads.held[reader] = own;
     for (std::int64_t hop = 0; hop < hops; ++hop) {
       std::vector<std::int64_t> next;
+      reads.again += reads.held[reader] - own;
       for (const std::int64_t i : near) {
         for (std::int64_t e = a.row_ptr[i]; e < a.row_ptr[i + 1]; ++e) {
           if (std::exchange(seen_by[a.col[e]], reader) != reader) next.push_back(a.col[e]);

@@ -294,9 +294,13 @@ TEST(NodeRanks, TakeTheHaloThatSendsLess) {
     const graph::Gso gso = communities(is_one ? 1 : kRanks, 300);
     const Cut cut(gso, kRanks);
     const auto sum = [](const std::vector<std::int64_t>& numbers) {
-      return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
+      return std::accumulate(numbers.begin(), numbers.end(), 0.0);
     };
-    const bool is_less = sum(read_by_others(cut, kHops)) < kHops * sum(read_by_others(cut, 1));
+    // Computed again are, at each hop, those within the hops that follow.
+    double again = 0.0;
+    for (std::int64_t hops = 1; hops < kHops; ++hops) again += sum(read_by_others(cut, hops));
+    const bool is_less = sum(read_by_others(cut, kHops)) + kRowComputedAgain * again <
+                         kHops * sum(read_by_others(cut, 1));
     EXPECT_EQ(is_less, is_one);
     as_ranks(kRanks, [&](ranks::Communicator& all) {
       EXPECT_EQ(cut.of(all, kHops)->by_rings(), is_less);

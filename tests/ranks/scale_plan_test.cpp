@@ -39,6 +39,38 @@ TEST(ScalePlan, CountsWhatTheWaysSend) {
   EXPECT_GT(of(deeper, Way::kNodes).bytes_sent, 50 * of(ways, Way::kNodes).bytes_sent);
 }
 
+TEST(ScalePlan, CountsTheLossOnEveryRankThatSharesChannelsAndWholeLinesOfTheCache) {
+  ScaleQuery query = some_query();
+  const auto compute = [&](Way way, const ScaleCosts& costs) {
+    return of(scale_plan(query, costs), way).compute_seconds;
+  };
+  const ScaleCosts loss{.output = 2.0};
+  EXPECT_DOUBLE_EQ(compute(Way::kChannels, loss), compute(Way::kAlone, loss));
+  EXPECT_DOUBLE_EQ(compute(Way::kNodes, loss), compute(Way::kAlone, loss) / 4);
+  const ScaleCosts slices{.gather_slices = 1.0};
+  EXPECT_DOUBLE_EQ(compute(Way::kChannels, slices), compute(Way::kAlone, slices) / 4);
+  query.channels = 16;  // four of them on each rank read as much as sixteen
+  EXPECT_DOUBLE_EQ(compute(Way::kChannels, slices), compute(Way::kAlone, slices));
+}
+
+TEST(ScalePlan, RingsAreSentOnceAndComputedAgain) {
+  ScaleQuery query = some_query();
+  query.halo = 1000;
+  const ScaleCosts rows{.gather_rows = 1.0};
+  const WayCost by_hop = of(scale_plan(query, rows), Way::kNodes);
+  query.ring_halo = 2500;
+  const WayCost by_rings = of(scale_plan(query, rows), Way::kNodes);
+  EXPECT_NEAR(by_hop.bytes_sent - by_rings.bytes_sent, 2 * 2 * (4 * 1000 - 2500) * 64 * 4, 1.0);
+  EXPECT_EQ(by_hop.exchanges - by_rings.exchanges, 2 * 2 * 3);
+  EXPECT_NEAR(by_rings.compute_seconds / by_hop.compute_seconds, 1 + 0.75 * 2500 / 250000, 1e-9);
+  EXPECT_THAT(by_rings.because, ::testing::HasSubstr("once for the 4 hops"));
+  query.halo = query.ring_halo = -1;  // by chance: a few hops reach everybody
+  query.hops = 8;
+  EXPECT_EQ(counted_ring_halo(query), 750000);
+  query.cut = 0.02;  // where these edges are is not known
+  EXPECT_LT(counted_ring_halo(query), 0.0);
+}
+
 TEST(ScalePlan, ChoosesByWhatIsCutAndWhatFits) {
   ScaleQuery query = some_query();
   query.bits_per_second = 1e9;
