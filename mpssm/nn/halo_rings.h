@@ -35,8 +35,9 @@ inline constexpr double kRowComputedAgain = 0.5;
 inline constexpr double kMostRingRows = 2.0;
 
 /// Rings of own nodes [bounds[rank], bounds[rank + 1]) whose rows are given. Nothing if that
-/// is `too_many` rows or more of all ranks, as counted above, or one of them more than `most` times its own
-/// and the nearest ring: found before rows of these are fetched. Called by all ranks at once.
+/// is `too_many` rows or more of all ranks, as counted above, or one of them more than `most` times
+/// its own and the nearest ring: found before rows of these are fetched. Called by all ranks at
+/// once.
 std::optional<HaloRings> fetch_rings(ranks::Communicator& ranks,
                                      const std::vector<std::int64_t>& bounds, const OwnRows& rows,
                                      std::int64_t hops, double too_many, double most);

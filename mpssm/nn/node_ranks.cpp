@@ -201,7 +201,8 @@ bool NodeRows::take_rings(const std::vector<std::int64_t>& rank_bounds, std::int
     a_ = with_rings(rows_, *std::move(forward), rank_bounds);
     return true;
   }
-  std::optional<HaloRings> backward = fetch(transposed_rows_, too_many - forward->rows_of_all_ranks);
+  std::optional<HaloRings> backward =
+      fetch(transposed_rows_, too_many - forward->rows_of_all_ranks);
   if (!backward) return false;
   a_ = with_rings(rows_, *std::move(forward), rank_bounds);
   transposed_ = with_rings(transposed_rows_, *std::move(backward), rank_bounds);
