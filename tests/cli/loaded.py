@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The program without its start: its library is loaded once, and each call is a fork of this process. Loading libtorch
-takes a fifth of a second, and the tests call the program a thousand times."""
+takes a fifth of a second, and the tests call the program hundreds of times."""
 
 import ctypes
 import os
