@@ -27,7 +27,8 @@ double Adam::clip_gradients(double max_norm) {
     if (!slot.parameter.grad().defined()) continue;
     const torch::Tensor grad = slot.parameter.grad().contiguous();
     const float* g = grad.data_ptr<float>();
-    for (std::int64_t i = 0; i < grad.numel(); ++i) sum += static_cast<double>(g[i]) * g[i];
+    const std::int64_t count = grad.numel();
+    for (std::int64_t i = 0; i < count; ++i) sum += static_cast<double>(g[i]) * g[i];
   }
   const double norm = std::sqrt(sum);
   if (max_norm > 0.0 && norm > max_norm) {
@@ -57,7 +58,8 @@ void Adam::step(double lr) {
     float* p = slot.parameter.data_ptr<float>();
     float* m = slot.mean.data_ptr<float>();
     float* v = slot.variance.data_ptr<float>();
-    for (std::int64_t i = 0; i < grad.numel(); ++i) {
+    const std::int64_t count = grad.numel();
+    for (std::int64_t i = 0; i < count; ++i) {
       const float gradient = g[i] + added * p[i];
       m[i] = beta1 * m[i] + (1.0F - beta1) * gradient;
       v[i] = beta2 * v[i] + (1.0F - beta2) * gradient * gradient;

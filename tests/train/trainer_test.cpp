@@ -235,7 +235,7 @@ TEST(Trainer, KeepsTheLastModelIfItTrainsOnValidation) {
 TEST(Trainer, LearnsWhatIsThereToLearn) {
   const data::Dataset dataset = testing::make_series_data();
   Config config = small_config();
-  config.train.epochs = 60;
+  config.train.epochs = 25;
   config.model.dropout = 0.0;
   const Scratch scratch;
   train_in(scratch.folder(), dataset, config);
