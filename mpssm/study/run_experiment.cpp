@@ -90,13 +90,16 @@ bool run_if_needed(const Experiment& experiment, const Row& row, const Experimen
   options.say("--- " + title);
   const auto chosen = choose_settings(experiment, row, options, train_run);
   if (!chosen) return false;
+  const bool can_go_on = known != nullptr && !is_of_old(*known) && known->metric == row.metric &&
+                         known->chosen == joined_settings(*chosen);
   // What there is after an interruption is recorded, unless it says less than what was there.
   const auto on_run = [&](const RowResult& so_far) {
     if (known == nullptr || is_of_old(*known) || so_far.runs.size() >= known->runs.size()) {
       record_result(path, so_far);
     }
   };
-  const auto result = run_row(experiment, row, options.run, *chosen, train_run, on_run);
+  const auto result = run_row(experiment, row, options.run, *chosen, can_go_on ? known : nullptr,
+                              train_run, on_run);
   if (!result) return false;
   record_result(path, *result);
   return true;

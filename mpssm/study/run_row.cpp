@@ -64,6 +64,18 @@ fs::path row_folder(const Experiment& experiment, const Row& row, const RunOptio
   return candidate.empty() ? folder : folder / train::folder_name(candidate);
 }
 
+/// The recorded run of that seed and split, if it has the settings of the row; else nullptr.
+const RunResult* recorded_run(const RowResult* known, const PlannedRun& planned, const Row& row,
+                              const Settings& chosen) {
+  if (known == nullptr) return nullptr;
+  const auto run = std::find_if(known->runs.begin(), known->runs.end(), [&](const RunResult& one) {
+    return one.seed == planned.seed && one.split == planned.split;
+  });
+  const bool is_same = run != known->runs.end() &&
+                       difference_from_row(run->config, row, false, chosen, row.name).empty();
+  return is_same ? &*run : nullptr;
+}
+
 /// What the row shows of a run that has ended.
 RunResult result_of(const Row& row, const report::RunRecord& record, const fs::path& run) {
   const report::Metrics& test = record.metrics.at("test");
@@ -157,7 +169,7 @@ bool run_candidates(const Experiment& experiment, const Row& row, const RunOptio
 
 std::optional<RowResult> run_row(const Experiment& experiment, const Row& row,
                                  const RunOptions& options, const Settings& chosen,
-                                 const TrainRun& train_run,
+                                 const RowResult* known, const TrainRun& train_run,
                                  const std::function<void(const RowResult&)>& on_run) {
   train::Config config = config_of(row, options.quick, chosen);
   RowResult result{.experiment = experiment.name,
@@ -173,6 +185,16 @@ std::optional<RowResult> run_row(const Experiment& experiment, const Row& row,
     config.seed = planned.seed;
     config.data.split = planned.split;
     const fs::path run = row_folder(experiment, row, options, chosen) / folder_of(planned);
+    const RunResult* recorded = recorded_run(known, planned, row, chosen);
+    if (recorded != nullptr && !fs::exists(run)) {
+      if (result.runs.empty()) {
+        result.protocol = known->protocol;
+        result.parameters = known->parameters;
+        result.references = known->references;
+      }
+      result.runs.push_back(*recorded);
+      continue;
+    }
     const Provenance code = provenance_of(run, is_finished(run, row), options.program);
     const auto record = train_kept(config, run, code, train_run);
     if (!record) return {};

@@ -41,10 +41,12 @@ bool run_candidates(const Experiment& experiment, const Row& row, const RunOptio
                     const std::function<void()>& on_run);
 
 /// Runs the row with the candidate that was chosen (empty: it has none) of `compared`; `on_run` is
-/// told what there is after each run. nullopt: interrupted.
+/// told what there is after each run. nullopt: interrupted. Runs of `known` (null: none) with the
+/// settings of the row stay as they are recorded where their folders are gone, so that a long row
+/// can be finished on another machine.
 std::optional<RowResult> run_row(const Experiment& experiment, const Row& row,
                                  const RunOptions& options, const Settings& chosen,
-                                 const TrainRun& train_run,
+                                 const RowResult* known, const TrainRun& train_run,
                                  const std::function<void(const RowResult&)>& on_run);
 
 /// In which setting a recorded run is not what the row says, with that candidate: "KEY is a there,

@@ -196,6 +196,12 @@ class Runs(Reproduce):
         shutil.rmtree(self.folder / "runs")
         self.assertIn("wikimath-strict: recorded in", self.reproduce(*args).err)
         self.assertFalse((self.folder / "runs").exists())
+        # A row goes on from what is recorded, as on another machine.
+        self.reproduce("temporal", "--row", "wikimath-strict", "--seeds", 2)
+        first, second = recorded_runs(self.folder / "results/temporal.jsonl", "wikimath-strict")
+        self.assertEqual((first, second["seed"]), (run, 1))
+        self.assertEqual({path.parent.name for path in (self.folder / "runs").rglob("record.json")},
+                         {"split-0-seed-1", "split-0-seed-1-refit"})
         file.write_text("".join(json.dumps(line) + "\n" for line in lines[1:]), encoding="utf-8")
         (self.folder / "results/temporal.jsonl").unlink()
         self.assertIn("selecting, 7 of 8 settings", self.listed()["temporal", "wikimath-strict"])
