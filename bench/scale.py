@@ -2,98 +2,135 @@
 """Trains on one graph by one process and by ranks, and prints processor time per step and rank, peak memory of the largest
 process, and what `mpssm plan` says of both.
 
-    python3 bench/scale.py big.npz [--ranks 2 4] [--ways channels nodes] [--steps 4] [--costs prices.txt] [--set KEY=VALUE ...]
+    python3 bench/scale.py big.npz [--ranks 2 4] [--ways channels nodes] [--steps 10] [--costs prices.txt] [--set KEY=VALUE ...]
 
-Processor time, not time on the clock: it says the same on a busy machine. Each training runs twice, with one step and with more; the
-difference is what the steps cost. A graph in parts is cut first, beside the data.
+Processor time, not time on the clock: it says nearly the same on a busy machine. A training is stopped after a few steps, before it
+evaluates and makes its report; steps are counted by the checkpoint, which is written after each, and the first is not timed. Contenders
+take turns, and the fastest round counts. A graph in parts is cut first, beside the data, or into a temporary folder.
 """
 
 import argparse
 import json
 import os
-import resource
-import shutil
+import struct
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 PROGRAM = os.environ.get("MPSSM") or str(Path(__file__).resolve().parents[1] / "build" / "bin" / "mpssm")
-WAYS = {"channels": "channel-parallel", "nodes": "node-partitioned"}
+WAYS = {"alone": "one process", "channels": "channel-parallel", "nodes": "node-partitioned"}
+EPOCHS = 100000  # more than are waited for
+PLAIN = [f"train.epochs={EPOCHS}", f"train.eval_every={EPOCHS}", "train.checkpoint_seconds=0.001"]
 
 
-def run(args):
-    """Seconds of processor time of the program and all that it starts, and what it printed."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    result = subprocess.run([PROGRAM, *map(str, args)], capture_output=True, text=True)
+def step_in(folder):
+    try:
+        with open(folder / "state.safetensors", "rb") as file:
+            header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+    except FileNotFoundError:
+        return 0
+    return json.loads(header["__metadata__"]["position"])["step"]
+
+
+def working(process):
+    """Ids of the ranks, or of the one process."""
+    children = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) == process.pid:
+                children.append(int(entry.name))
+        except (OSError, ValueError, IndexError):
+            continue
+    return children or [process.pid]
+
+
+def seconds_of(pid):
+    """Of processor time, of all threads, to the nanosecond where the kernel keeps it."""
+    try:
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir()) / 1e9
+    except FileNotFoundError:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_of(pid):
+    """MiB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def watched(arguments, steps):
+    """(seconds per step and rank, MiB of the largest)"""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "run"
+        process = subprocess.Popen([PROGRAM, "train", *arguments, "--quiet", "--out", str(folder)], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE)
+        taken = []
+        try:
+            for step in (1, 1 + steps):
+                while step_in(folder) < step:
+                    if process.poll() is not None:
+                        raise SystemExit(process.stderr.read().decode())
+                    time.sleep(0.005)
+                pids = working(process)
+                taken.append((step_in(folder), sum(map(seconds_of, pids))))
+            peak = max(map(peak_of, pids))
+        finally:
+            process.terminate()
+            process.communicate()
+    (first, before), (last, after) = taken
+    return (after - before) / (last - first) / len(pids), peak
+
+
+def program(*words):
+    result = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True)
     if result.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, args))}: {result.stderr}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, result.stdout
-
-
-def measured(args):
-    """The same in a process of its own, whose children are these alone: (seconds, MiB of the largest)."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        seconds, _ = run(args)
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        os.write(write, json.dumps([seconds, peak]).encode())
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as answer:
-        text = answer.read()
-    os.waitpid(child, 0)
-    return json.loads(text)
+        raise SystemExit(f"{' '.join(map(str, words))}: {result.stderr}")
+    return result.stdout
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
-    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
-    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--ways", nargs="+", default=["channels", "nodes"], choices=["channels", "nodes"])
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--costs")
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
     settings = [word for setting in options.set for word in ("--set", setting)]
     costs = ["--costs", options.costs] if options.costs else []
+    words = ["--threads", "1", *(word for setting in PLAIN for word in ("--set", setting)), *settings]
+    contenders = [("alone", 1)] + [(way, ranks) for way in options.ways for ranks in options.ranks]
 
-    plans = {}
+    with tempfile.TemporaryDirectory() as place:
+        def data_of(way, ranks):
+            if way != "nodes":
+                return options.data
+            beside = Path(f"{options.data}.parts-{ranks}") if Path(options.data).exists() else Path(place) / f"parts-{ranks}"
+            if not beside.exists():
+                program("data", "partition", options.data, "--parts", ranks, "--out", beside)
+            return str(beside)
 
-    def plan(ranks):
-        """Read and cut once for each number of ranks: that may take longer than the steps."""
-        if ranks not in plans:
-            plans[ranks] = json.loads(run(["plan", options.data, *settings, "--ranks", ranks, "--json", *costs])[1])
-        return plans[ranks]
+        plans = {ranks: json.loads(program("plan", options.data, *settings, "--ranks", ranks, "--json", *costs))
+                 for ranks in {ranks for _, ranks in contenders}}
+        found = {contender: [] for contender in contenders}
+        for _ in range(options.rounds):
+            for way, ranks in contenders:
+                found[way, ranks].append(watched([data_of(way, ranks), *words, "--ranks", str(ranks)], options.steps))
 
-    def per_step(data, ranks):
-        taken = []
-        for steps in (1, 1 + options.steps):
-            out = tempfile.mkdtemp()
-            shutil.rmtree(out)
-            seconds, peak = measured(["train", data, *settings, "--quiet", "--threads", 1, "--ranks", ranks, "--out", out, "--set",
-                                      f"train.epochs={steps}", "--set", f"train.eval_every={1 + options.steps}", "--set",
-                                      "train.checkpoint_seconds=1000"])
-            taken.append(seconds)
-            shutil.rmtree(out)
-        return (taken[1] - taken[0]) / options.steps / ranks, peak
-
-    print("| way | ranks | seconds per step and rank | as planned | MiB of the largest | of one process | as planned |")
+    print("| way | ranks | seconds per step and rank | plan over measured | MiB of the largest | of one process | plan over measured |")
     print("|---|---|---|---|---|---|---|")
-    whole = None
-    for way, ranks in [("alone", 1)] + [(way, ranks) for way in options.ways for ranks in options.ranks]:
-        data = options.data
-        if way == "nodes":
-            data = f"{options.data}.parts-{ranks}"
-            if not Path(data).exists():
-                run(["data", "partition", options.data, "--parts", ranks, "--out", data])
-        seconds, peak = per_step(data, ranks)
-        whole = whole or peak
-        cost = next(cost for cost in plan(ranks)["ways"] if cost["way"] == WAYS.get(way, "one process"))
+    whole = max(peak for _, peak in found["alone", 1])
+    for way, ranks in contenders:
+        seconds = min(taken for taken, _ in found[way, ranks])
+        peak = max(peak for _, peak in found[way, ranks])
+        cost = next(cost for cost in plans[ranks]["ways"] if cost["way"] == WAYS[way])
         planned = cost["compute_seconds"] + cost["exchange_seconds"]
-        print(f"| {cost['way']} | {ranks} | {seconds:.3f} | {planned / seconds:.2f} | {peak:.0f} | {peak / whole:.2f} | "
-              f"{cost['memory_bytes'] / 2**20 / peak:.2f} |", flush=True)
+        print(f"| {cost['way']} | {ranks} | {seconds:.3g} | {planned / seconds:.2f} | {peak:,.0f} | {peak / whole:.2f} | "
+              f"{cost['memory_bytes'] / 2**20 / peak:.2f} |")
 
 
 if __name__ == "__main__":

@@ -18,24 +18,28 @@ constexpr double kNumberBytes = 4.0;
 
 constexpr std::pair<const char*, double ScaleCosts::*> kPrices[] = {
     {"gather_slices", &ScaleCosts::gather_slices},
+    {"gather_slices_grid", &ScaleCosts::gather_slices_grid},
     {"gather_rows", &ScaleCosts::gather_rows},
+    {"gather_rows_grid", &ScaleCosts::gather_rows_grid},
     {"multiply_add", &ScaleCosts::multiply_add},
     {"number", &ScaleCosts::number},
     {"output", &ScaleCosts::output},
+    {"sharing", &ScaleCosts::sharing},
     {"exchange", &ScaleCosts::exchange},
     {"byte", &ScaleCosts::byte},
 };
 
 double entries(const ScaleQuery& query) { return 2.0 * query.edges + query.nodes; }
 
-/// Of all nodes, forward and backward, the recurrence aside.
+/// Of all nodes, forward and backward, the recurrence aside. Products with a few features or
+/// outputs are passes over numbers rather than multiply-adds.
 double node_work(const ScaleQuery& query, const ScaleCosts& costs) {
   const double square = query.channels * query.channels;
   const double products = query.channels * (query.features + query.outputs) +
                           query.blocks * (3.0 + (query.dense ? query.hops : 0.0)) * square;
   // A product forward is two backward: the gradient of its input and that of its weight.
   return query.nodes * kNano *
-         (3.0 * products * costs.multiply_add + query.blocks * query.channels * costs.number);
+         (3.0 * products * costs.multiply_add + numbers_of_node(query) * costs.number);
 }
 
 /// Loss and its gradient, of all nodes.
@@ -44,15 +48,36 @@ double loss_work(const ScaleQuery& query, const ScaleCosts& costs) {
 }
 
 /// Numbers that are read at once, for that many channels of a rank: a line of the cache, whether
-/// all of it is asked for or not.
-double lanes_of(double channels) {
+/// all of it is asked for or not; in a grid the other half is the next neighbour's.
+double lanes_of(double channels, double grid_like) {
+  const auto full = [&](double numbers) { return numbers * std::ceil(channels / numbers); };
+  constexpr double kSlice = 8.0;
   constexpr double kLine = 16.0;
-  return kLine * std::ceil(channels / kLine);
+  return std::lerp(full(kLine), full(kSlice), grid_like);
 }
 
-/// Hops forward and backward.
-double hop_work(const ScaleQuery& query, double price) {
-  return 2.0 * query.blocks * query.hops * entries(query) * query.channels * price * kNano;
+/// Hops forward and backward of that many channels, by slices of a rank's channels or by rows.
+double hop_work(const ScaleQuery& query, double channels, double price, double price_in_grid) {
+  return 2.0 * query.blocks * query.hops * entries(query) * channels *
+         std::lerp(price, price_in_grid, query.grid_like) * kNano;
+}
+double slice_work(const ScaleQuery& query, const ScaleCosts& costs, double channels) {
+  return hop_work(query, lanes_of(channels, query.grid_like), costs.gather_slices,
+                  costs.gather_slices_grid);
+}
+
+double whole_work(const ScaleQuery& query, const ScaleCosts& costs) {
+  return node_work(query, costs) + loss_work(query, costs) +
+         slice_work(query, costs, query.channels);
+}
+
+ScaleCosts while_others_work(ScaleCosts costs) {
+  for (double ScaleCosts::*const price :
+       {&ScaleCosts::gather_slices, &ScaleCosts::gather_slices_grid, &ScaleCosts::gather_rows,
+        &ScaleCosts::gather_rows_grid, &ScaleCosts::number}) {
+    costs.*price *= costs.sharing;
+  }
+  return costs;
 }
 
 /// Kept for the backward pass and at once, in rows of all channels, as nn::memory_estimate counts
@@ -104,14 +129,17 @@ std::string time_text(double seconds) {
 
 const ScaleCosts& builtin_scale_costs() {
   static const ScaleCosts costs{
-      .gather_slices = 0.23,
-      .gather_rows = 0.30,
-      .multiply_add = 0.0123,
-      .number = 23.6,
-      .output = 29.5,
-      .exchange = 57700.0,
-      .byte = 0.557,
-      .origin = "built in, measured on one core of an AMD EPYC with 32 MiB of cache, busy"};
+      .gather_slices = 0.161,
+      .gather_slices_grid = 0.0970,
+      .gather_rows = 0.371,
+      .gather_rows_grid = 0.243,
+      .multiply_add = 0.0284,
+      .number = 24.0,
+      .output = 27.2,
+      .sharing = 1.03,
+      .exchange = 92900.0,
+      .byte = 0.734,
+      .origin = "built in, measured on an AMD EPYC of two cores with 32 MiB of cache, quiet"};
   return costs;
 }
 
@@ -140,6 +168,15 @@ ScaleCosts scale_costs_from_text(const std::string& text, const std::string& ori
                      .got = fmt::format("{} of {}", found, std::size(kPrices))});
 }
 
+double grid_likeness(double next_entries, double entries) {
+  constexpr double kInGrid = 2.0 / 3.0;
+  return entries > 0.0 ? std::min(1.0, next_entries / entries / kInGrid) : 0.0;
+}
+
+double numbers_of_node(const ScaleQuery& query) {
+  return query.features + query.blocks * query.channels + query.outputs;
+}
+
 double num_weights(const ScaleQuery& query) {
   const double c = query.channels;
   const double of_state = query.dense ? c * c : c;
@@ -165,22 +202,21 @@ double counted_ring_halo(const ScaleQuery& query) {
   return query.hops > 1.0 && others + 0.5 * again < query.hops * halo ? others : -1.0;
 }
 
-std::vector<WayCost> scale_plan(const ScaleQuery& query, const ScaleCosts& costs) {
+std::vector<WayCost> scale_plan(const ScaleQuery& query, const ScaleCosts& prices) {
   const double p = query.ranks;
+  const ScaleCosts costs = p > 1.0 ? while_others_work(prices) : prices;
   const double row = query.channels * kNumberBytes;
   std::vector<WayCost> ways;
 
   WayCost alone{.way = Way::kAlone};
-  const double line = lanes_of(query.channels) / query.channels;
-  alone.compute_seconds = node_work(query, costs) + loss_work(query, costs) +
-                          hop_work(query, costs.gather_slices) * line;
+  alone.compute_seconds = whole_work(query, prices);
   alone.memory_bytes = kept_bytes(query, query.nodes) + node_data_bytes(query, query.nodes) +
                        kWholeEntry * entries(query);
   alone.because = "sends nothing";
   ways.push_back(alone);
 
   WayCost batches{.way = Way::kBatches};
-  batches.compute_seconds = alone.compute_seconds / p;
+  batches.compute_seconds = whole_work(query, costs) / p;
   batches.bytes_sent = gradient_bytes(query, 1.0);
   batches.exchanges = 3.0;
   batches.memory_bytes = alone.memory_bytes - kept_bytes(query, query.nodes) * (1.0 - 1.0 / p);
@@ -190,9 +226,8 @@ std::vector<WayCost> scale_plan(const ScaleQuery& query, const ScaleCosts& costs
 
   WayCost channels{.way = Way::kChannels};
   // Every rank has the output of all nodes, and their loss.
-  channels.compute_seconds =
-      node_work(query, costs) / p + loss_work(query, costs) +
-      hop_work(query, costs.gather_slices) * lanes_of(query.channels / p) / query.channels;
+  channels.compute_seconds = node_work(query, costs) / p + loss_work(query, costs) +
+                             slice_work(query, costs, query.channels / p);
   // Four changes of hands in a block, whatever the hops, and the output on every rank.
   channels.bytes_sent = 4.0 * query.blocks * query.nodes * row * (p - 1.0) / (p * p) +
                         query.nodes / p * query.outputs * kNumberBytes * (p - 1.0) +
@@ -214,9 +249,9 @@ std::vector<WayCost> scale_plan(const ScaleQuery& query, const ScaleCosts& costs
   const double own = query.nodes / p;
   // Rows of others that are computed again: all rings but the last of those that are still to come.
   const double again = by_rings ? (query.hops - 1.0) / query.hops * rings / own : 0.0;
-  nodes.compute_seconds = (node_work(query, costs) + loss_work(query, costs) +
-                           hop_work(query, costs.gather_rows) * (1.0 + again)) /
-                          p;
+  const double hops =
+      hop_work(query, query.channels, costs.gather_rows, costs.gather_rows_grid) * (1.0 + again);
+  nodes.compute_seconds = (node_work(query, costs) + loss_work(query, costs) + hops) / p;
   const double fills = by_rings ? 1.0 : query.hops;
   const double read = by_rings ? rings : halo;
   nodes.bytes_sent = 2.0 * query.blocks * fills * read * row + gradient_bytes(query, 1.0);

@@ -15,15 +15,20 @@ namespace mpssm::ranks {
 /// What work costs a core, in nanoseconds, and where that was found.
 struct ScaleCosts {
   /// A number read by an entry of A, channels a few at a time; of a line of the cache that is not
-  /// full, the numbers that are missing count as well.
+  /// full, the numbers that are missing count as well. Of neighbours in no order, and of a grid.
   double gather_slices = 0.0;
-  double gather_rows = 0.0;   ///< the same for whole rows, hop by hop
+  double gather_slices_grid = 0.0;
+  double gather_rows = 0.0;  ///< the same for whole rows, hop by hop
+  double gather_rows_grid = 0.0;
   double multiply_add = 0.0;  ///< of a product with a weight or its gradient
-  double number = 0.0;        ///< a number of a block and node: norms, activation, dropout, ...
+  double number = 0.0;        ///< see numbers_of_node(): norms, activation, dropout, ...
   double output = 0.0;        ///< a number of the output: the loss and its gradient
-  double exchange = 0.0;      ///< a call, whatever it sends
-  double byte = 0.0;          ///< sent, packed and received, the wire aside
-  std::string origin = {};    ///< for people
+  /// Not a price: how many times longer hops and passes take where all cores work at once, and
+  /// share what is between them and the memory.
+  double sharing = 1.0;
+  double exchange = 0.0;    ///< a call, whatever it sends
+  double byte = 0.0;        ///< sent, packed and received, the wire aside
+  std::string origin = {};  ///< for people
 };
 /// Measured on the machine of docs/scale.md, by `mpssm plan --measure`.
 const ScaleCosts& builtin_scale_costs();
@@ -34,7 +39,10 @@ ScaleCosts scale_costs_from_text(const std::string& text, const std::string& ori
 /// Graph, network and machines.
 struct ScaleQuery {
   double nodes = 0;
-  double edges = 0;   ///< undirected
+  double edges = 0;  ///< undirected
+  /// Neighbours next to each other in the order of nodes, see grid_likeness(): 1 as in a grid, 0
+  /// where they are anywhere.
+  double grid_like = 0;
   double graphs = 1;  ///< in a batch: more than one are shared as such
   double features = 16;
   double outputs = 1;
@@ -77,6 +85,11 @@ struct WayCost {
   double seconds() const { return compute_seconds + network_seconds; }
 };
 
+/// ScaleQuery::grid_like of an operator of which so many of all entries stand next to the one
+/// before them in their row; a grid of cells with eight neighbours has two of three there.
+double grid_likeness(double next_entries, double entries);
+/// Numbers of a node that a step goes over: features, channels of each block, outputs.
+double numbers_of_node(const ScaleQuery& query);
 /// Weights of the network.
 double num_weights(const ScaleQuery& query);
 /// Nodes of others that a part reads: distinct ends of its cut edges, dealt by chance.

@@ -15,10 +15,12 @@
 #include "mpssm/base/random.h"
 #include "mpssm/data/edge_operators.h"
 #include "mpssm/data/partition.h"
+#include "mpssm/graph/generators.h"
 #include "mpssm/graph/operator_groups.h"
 #include "mpssm/io/file.h"
 #include "mpssm/nn/node_ranks.h"
 #include "mpssm/ops/generator.h"
+#include "mpssm/ops/linear.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/ranks/c10d.h"
 #include "mpssm/run/experiment.h"
@@ -89,6 +91,18 @@ void count_halo(const graph::Gso& gso, ranks::ScaleQuery& query) {
   if (fits) query.ring_halo = *std::max_element(in_all.sent.begin(), in_all.sent.end());
 }
 
+/// ScaleQuery::grid_like.
+double grid_likeness(const graph::Gso& gso) {
+  const auto a = gso.view<double>();
+  std::int64_t next = 0;
+  for (std::int64_t i = 0; i < gso.num_nodes(); ++i) {
+    for (std::int64_t e = a.row_ptr[i] + 1; e < a.row_ptr[i + 1]; ++e) {
+      next += static_cast<std::int64_t>(a.col[e] == a.col[e - 1] + 1);
+    }
+  }
+  return ranks::grid_likeness(static_cast<double>(next), static_cast<double>(gso.num_nonzeros()));
+}
+
 void take_model(const train::ModelConfig& model, ranks::ScaleQuery& query) {
   query.channels = static_cast<double>(model.channels);
   query.blocks = static_cast<double>(model.blocks);
@@ -102,9 +116,9 @@ void count(const data::NodeData& nodes, const graph::GsoGroups& gso, ranks::Scal
   query.features = static_cast<double>(nodes.features.columns);
   query.outputs =
       nodes.class_names.size() > 2 ? static_cast<double>(nodes.class_names.size()) : 1.0;
-  if (query.ranks > 1.0 && query.ranks <= query.nodes) {
-    count_halo(graph::united(data::make_operators(nodes.graph, gso, nodes.edge_table)), query);
-  }
+  const graph::Gso united = graph::united(data::make_operators(nodes.graph, gso, nodes.edge_table));
+  query.grid_like = grid_likeness(united);
+  if (query.ranks > 1.0 && query.ranks <= query.nodes) count_halo(united, query);
 }
 
 void count(const data::GraphsData& graphs, std::int64_t batch, ranks::ScaleQuery& query) {
@@ -126,42 +140,57 @@ void count(const data::SeriesData& series, std::int64_t batch, ranks::ScaleQuery
 
 // ---- what work costs ----
 
-/// Processor time of the whole process in nanoseconds: what others do meanwhile hardly counts.
-double processor_nanoseconds() {
+/// Processor time in nanoseconds, of the whole process unless told: what others do meanwhile hardly
+/// counts.
+double processor_nanoseconds(clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
   timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
 }
 
 template <typename Body>
-double least_of(int rounds, const Body& body) {
-  double least = 0.0;
-  for (int round = 0; round <= rounds; ++round) {
-    const double start = processor_nanoseconds();
-    body();
-    const double taken = processor_nanoseconds() - start;
-    if (round == 1 || (round > 1 && taken < least)) least = taken;  // the first warms up
-  }
-  return least;
+double nanoseconds_of(const Body& body) {
+  const double start = processor_nanoseconds();
+  body();
+  return processor_nanoseconds() - start;
 }
 
-/// Neighbours near in the order of the nodes, one of ten edges anywhere: neither the best case for
-/// a cache, as a grid is, nor the worst.
+/// What trainings meet is the middle, not the best.
+double middle_of(std::vector<double> taken) {
+  const auto middle = taken.begin() + static_cast<std::ptrdiff_t>(taken.size() / 2);
+  std::nth_element(taken.begin(), middle, taken.end());
+  return *middle;
+}
+
+template <typename Body>
+double middle_of(int rounds, const Body& body) {
+  body();  // warms up
+  std::vector<double> taken(rounds);
+  for (double& round : taken) round = nanoseconds_of(body);
+  return middle_of(std::move(taken));
+}
+
+constexpr std::int64_t kTrialNodes = 60000;
+
+/// Neighbours near in the order of the nodes, but next to each other by chance alone, and one of
+/// ten edges anywhere: what most orders of most graphs come to.
 graph::Gso trial_operator() {
-  constexpr std::int64_t kNodes = 60000;
-  constexpr std::int64_t kEdges = 5 * kNodes;
-  constexpr std::int64_t kNear = 100;
+  constexpr std::int64_t kEdges = 5 * kTrialNodes;
+  constexpr std::int64_t kNear = 2000;
   base::Random random(0);
-  graph::EdgeList edges{.num_nodes = kNodes};
+  graph::EdgeList edges{.num_nodes = kTrialNodes};
   for (std::int64_t e = 0; e < kEdges; ++e) {
-    const std::int64_t from = random.below(kNodes);
+    const std::int64_t from = random.below(kTrialNodes);
     const std::int64_t step =
-        random.below(10) == 0 ? random.below(kNodes) : 1 + random.below(kNear);
+        random.below(10) == 0 ? random.below(kTrialNodes) : 1 + random.below(kNear);
     edges.src.push_back(from);
-    edges.dst.push_back((from + step) % kNodes);
+    edges.dst.push_back((from + step) % kTrialNodes);
   }
   return graph::make_gso(graph::Graph::from_edges(edges));
 }
+
+/// The best case for a cache.
+graph::Gso trial_grid() { return graph::make_gso(graph::make_board(kTrialNodes / 200, 200)); }
 
 constexpr std::int64_t kTrialBlocks = 2;
 constexpr std::int64_t kTrialFeatures = 8;
@@ -180,14 +209,6 @@ std::shared_ptr<nn::ModelImpl> trial_model(std::int64_t channels, std::int64_t h
   return model;
 }
 
-double step_nanoseconds(nn::GraphModule& network, const graph::Gso& gso) {
-  const torch::Tensor x = torch::ones({gso.num_nodes(), kTrialFeatures});
-  return least_of(3, [&] {
-    const ops::GeneratorScope own_numbers(ops::make_generator(0));
-    network.forward(x, gso).sum().backward();
-  });
-}
-
 /// All nodes on one rank, for the price of hops by whole rows.
 std::shared_ptr<const nn::NodeRows> whole_rows(const graph::Gso& gso, ranks::Communicator& alone) {
   nn::NodeRows::Given given{.ranks = alone,
@@ -201,13 +222,114 @@ std::shared_ptr<const nn::NodeRows> whole_rows(const graph::Gso& gso, ranks::Com
   return std::make_shared<const nn::NodeRows>(std::move(given));
 }
 
+/// Training steps on one operator, few hops and many, by slices of channels and by rows.
+class TrialSteps {
+ public:
+  TrialSteps(const graph::Gso& gso, std::int64_t channels)
+      : gso_(gso), channels_(channels), alone_(ranks::alone()) {
+    const auto rows = whole_rows(gso_, *alone_);
+    for (const std::int64_t hops : {kFewHops, kManyHops}) {
+      const auto model = trial_model(channels, hops);
+      steps_.push_back({model, {}});
+      steps_.push_back({std::make_shared<nn::NodeRanks>(model, rows), {}});
+    }
+  }
+
+  void run() {
+    const torch::Tensor x = torch::ones({gso_.num_nodes(), kTrialFeatures});
+    const ops::GeneratorScope own_numbers(ops::make_generator(0));
+    for (Step& step : steps_) {
+      step.taken.push_back(
+          nanoseconds_of([&] { step.network->forward(x, gso_).sum().backward(); }));
+    }
+  }
+
+  /// Of a number that an entry reads.
+  double gather_slices() const { return a_hop(steps_[0], steps_[2]) / gathered(); }
+  double gather_rows() const { return a_hop(steps_[1], steps_[3]) / gathered(); }
+  /// Of a node and number, hops and products aside.
+  double number(double multiply_add) const {
+    const auto c = static_cast<double>(channels_);
+    const double products = 3.0 * (c * (kTrialFeatures + 1.0) + 3.0 * kTrialBlocks * c * c);
+    const double rest = middle_of(steps_[0].taken) - kFewHops * a_hop(steps_[0], steps_[2]);
+    const double of_node = rest / static_cast<double>(gso_.num_nodes()) - products * multiply_add;
+    return std::max(0.0, of_node) /
+           ranks::numbers_of_node(
+               {.features = kTrialFeatures, .outputs = 1, .channels = c, .blocks = kTrialBlocks});
+  }
+
+ private:
+  static constexpr std::int64_t kFewHops = 1;
+  static constexpr std::int64_t kManyHops = 9;
+  struct Step {
+    std::shared_ptr<nn::GraphModule> network;
+    std::vector<double> taken;
+  };
+  static double a_hop(const Step& few, const Step& many) {
+    return std::max(0.0, middle_of(many.taken) - middle_of(few.taken)) / (kManyHops - kFewHops);
+  }
+  /// By a hop of all blocks, forward and backward.
+  double gathered() const {
+    return 2.0 * kTrialBlocks * static_cast<double>(gso_.num_nonzeros() * channels_);
+  }
+
+  const graph::Gso& gso_;
+  std::int64_t channels_;
+  std::unique_ptr<ranks::Communicator> alone_;
+  std::vector<Step> steps_;
+};
+
+/// Middle time of training steps, by as many threads at once, each with a network of its own.
+double step_nanoseconds(const graph::Gso& gso, int threads) {
+  constexpr std::int64_t kChannels = 64;
+  constexpr std::int64_t kHops = 4;
+  constexpr int kSteps = 6;
+  std::vector<double> taken(threads);
+  const auto body = [&](int thread) {
+    const auto model = trial_model(kChannels, kHops);
+    const torch::Tensor x = torch::ones({gso.num_nodes(), kTrialFeatures});
+    const ops::GeneratorScope own_numbers(ops::make_generator(0));
+    std::vector<double> steps(kSteps);
+    for (double& step : steps) {
+      const double start = processor_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+      model->forward(x, gso).sum().backward();
+      step = processor_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - start;
+    }
+    taken[thread] = middle_of(std::move(steps));
+  };
+  std::vector<std::jthread> others;
+  for (int thread = 1; thread < threads; ++thread) others.emplace_back(body, thread);
+  body(0);
+  others.clear();  // joins
+  return middle_of(std::move(taken));
+}
+
+/// ScaleCosts::sharing.
+double sharing_of(const graph::Gso& gso) {
+  const int cores = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 16);
+  return std::max(1.0, step_nanoseconds(gso, cores) / step_nanoseconds(gso, 1));
+}
+
+/// Of a multiply-add of a product with a weight and of its gradients.
+double product_nanoseconds(std::int64_t channels) {
+  const torch::NoGradGuard plain;
+  const torch::Tensor x = torch::ones({kTrialNodes, channels});
+  const torch::Tensor w = torch::ones({channels, channels});
+  const double taken = middle_of(5, [&] {
+    ops::matmul(x, w);
+    ops::matmul(x, w);
+    ops::transposed_matmul(x, x);
+  });
+  return taken / (3.0 * static_cast<double>(kTrialNodes * channels * channels));
+}
+
 /// Of a node and class: the loss of all nodes as a training has it, and its gradient.
 double loss_nanoseconds(std::int64_t nodes) {
   constexpr std::int64_t kClasses = 4;
   const torch::Tensor target = torch::arange(nodes) % kClasses;
   const torch::Tensor weight = torch::ones({nodes});
   const torch::Tensor output = torch::ones({nodes, kClasses}).requires_grad_();
-  const double taken = least_of(3, [&] {
+  const double taken = middle_of(5, [&] {
     (at::cross_entropy_loss(output, target, {}, at::Reduction::None) * weight).sum().backward();
   });
   return taken / static_cast<double>(nodes * kClasses);
@@ -288,44 +410,32 @@ ranks::ScaleQuery scale_query(const ScaleRequest& request) {
 ranks::ScaleCosts measure_scale_costs() {
   const std::int64_t threads = ops::num_threads();
   ops::set_num_threads(1);
-  const graph::Gso gso = trial_operator();
-  const auto nodes = static_cast<double>(gso.num_nodes());
-  const auto alone = ranks::alone();
-  const auto rows = whole_rows(gso, *alone);
   ranks::ScaleCosts costs{.origin = "measured on this machine"};
-  constexpr std::int64_t kFewHops = 1;
-  constexpr std::int64_t kManyHops = 9;
-  constexpr double kWidths[] = {16.0, 64.0};
-  double at_nodes[2] = {};
-  for (const int i : {0, 1}) {
-    const auto channels = static_cast<std::int64_t>(kWidths[i]);
-    const auto few = trial_model(channels, kFewHops);
-    const auto many = trial_model(channels, kManyHops);
-    nn::NodeRanks few_by_rows(few, rows);
-    nn::NodeRanks many_by_rows(many, rows);
-    // Numbers that one hop more gathers, forward and backward.
-    const double gathered =
-        2.0 * kTrialBlocks * static_cast<double>(gso.num_nonzeros()) * kWidths[i];
-    const double hops = kManyHops - kFewHops;
-    const double short_step = step_nanoseconds(*few, gso);
-    const double of_slices = (step_nanoseconds(*many, gso) - short_step) / hops / gathered;
-    const double of_rows =
-        (step_nanoseconds(many_by_rows, gso) - step_nanoseconds(few_by_rows, gso)) / hops /
-        gathered;
-    costs.gather_slices += of_slices / 2.0;
-    costs.gather_rows += of_rows / 2.0;
-    at_nodes[i] = (short_step - kFewHops * gathered * of_slices) / nodes;
+  constexpr std::int64_t kWidths[] = {16, 64};
+  constexpr int kRounds = 6;
+  const graph::Gso anywhere = trial_operator();
+  const graph::Gso grid = trial_grid();
+  std::vector<TrialSteps> trials;
+  for (const std::int64_t width : kWidths) {
+    trials.emplace_back(anywhere, width);
+    trials.emplace_back(grid, width);
   }
-  // At a node: 3 (C (F + 1) + 3 b C^2) products and b C numbers, for two widths C.
-  const auto products = [](double c) {
-    return 3.0 * (c * (kTrialFeatures + 1.0) + 3.0 * kTrialBlocks * c * c);
-  };
-  const double ratio = kWidths[1] / kWidths[0];
-  costs.multiply_add = std::max(0.0, (at_nodes[1] - ratio * at_nodes[0]) /
-                                         (products(kWidths[1]) - ratio * products(kWidths[0])));
-  costs.number =
-      (at_nodes[0] - products(kWidths[0]) * costs.multiply_add) / (kTrialBlocks * kWidths[0]);
-  costs.output = loss_nanoseconds(gso.num_nodes());
+  // In turns, so that a slow moment of the machine is not one trial's alone.
+  for (int round = 0; round < kRounds; ++round) {
+    for (TrialSteps& trial : trials) trial.run();
+  }
+  costs.multiply_add = product_nanoseconds(kWidths[1]);
+  for (std::size_t i = 0; i < trials.size(); i += 2) {
+    costs.gather_slices += trials[i].gather_slices() / std::size(kWidths);
+    costs.gather_slices_grid += trials[i + 1].gather_slices() / std::size(kWidths);
+    costs.gather_rows += trials[i].gather_rows() / std::size(kWidths);
+    costs.gather_rows_grid += trials[i + 1].gather_rows() / std::size(kWidths);
+  }
+  for (const TrialSteps& trial : trials) {
+    costs.number += trial.number(costs.multiply_add) / static_cast<double>(trials.size());
+  }
+  costs.sharing = sharing_of(anywhere);
+  costs.output = loss_nanoseconds(kTrialNodes);
   if (ranks::is_available()) {
     constexpr std::int64_t kLarge = std::int64_t{8} << 20;
     costs.exchange = exchange_nanoseconds(64, 200);

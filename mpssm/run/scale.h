@@ -33,7 +33,7 @@ ranks::ScaleQuery scale_query(const ScaleRequest& request);
 ranks::ScaleCosts scale_costs(const ScaleRequest& request);
 
 /// Processor time of training steps of small networks and of exchanges between two ranks of this
-/// machine; some ten seconds of one core.
+/// machine; some thirty seconds.
 ranks::ScaleCosts measure_scale_costs();
 
 }  // namespace mpssm::run

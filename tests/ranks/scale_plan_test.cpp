@@ -53,6 +53,34 @@ TEST(ScalePlan, CountsTheLossOnEveryRankThatSharesChannelsAndWholeLinesOfTheCach
   EXPECT_DOUBLE_EQ(compute(Way::kChannels, slices), compute(Way::kAlone, slices));
 }
 
+TEST(ScalePlan, NeighboursNextToEachOtherAreReadAtThePriceOfAGrid) {
+  ScaleQuery query = some_query();
+  const ScaleCosts costs{
+      .gather_slices = 3.0, .gather_slices_grid = 1.0, .gather_rows = 5.0, .gather_rows_grid = 1.0};
+  const auto compute = [&](Way way) { return of(scale_plan(query, costs), way).compute_seconds; };
+  const double slices = compute(Way::kAlone);
+  const double rows = compute(Way::kNodes);
+  query.grid_like = grid_likeness(2, 3);
+  EXPECT_DOUBLE_EQ(compute(Way::kAlone), slices / 3);
+  EXPECT_DOUBLE_EQ(compute(Way::kNodes), rows / 5);
+  EXPECT_EQ(grid_likeness(0, 10), 0.0);
+  EXPECT_EQ(grid_likeness(9, 10), 1.0);
+  // Of four channels of a rank, half a line is the next neighbour's there.
+  query.channels = 16;
+  EXPECT_DOUBLE_EQ(compute(Way::kChannels), compute(Way::kAlone) / 2);
+}
+
+TEST(ScalePlan, RanksOfOneMachineSlowEachOther) {
+  const ScaleQuery query = some_query();
+  ScaleCosts costs{.gather_rows = 1.0, .number = 1.0};
+  const auto compute = [&](Way way) { return of(scale_plan(query, costs), way).compute_seconds; };
+  const double alone = compute(Way::kAlone);
+  const double nodes = compute(Way::kNodes);
+  costs.sharing = 1.25;
+  EXPECT_DOUBLE_EQ(compute(Way::kAlone), alone);
+  EXPECT_DOUBLE_EQ(compute(Way::kNodes), 1.25 * nodes);
+}
+
 TEST(ScalePlan, RingsAreSentOnceAndComputedAgain) {
   ScaleQuery query = some_query();
   query.halo = 1000;
