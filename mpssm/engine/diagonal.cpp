@@ -46,23 +46,25 @@ class SliceView {
   }
 
   const SliceOperator<T>& op() const { return op_; }
-  /// Of groups that share the slice.
-  kernels::MoreOperators<T> more() const { return more_of(&SliceOperator<T>::a); }
-  kernels::MoreOperators<T> more_transposed() const {
-    return more_of(&SliceOperator<T>::a_transposed);
+  /// Of groups that share the slice, with their values side by side in `room`.
+  kernels::LaneOperators<T> of_lanes(T* room) const { return of_lanes(&SliceOperator<T>::a, room); }
+  kernels::LaneOperators<T> of_lanes_transposed(T* room) const {
+    return of_lanes(&SliceOperator<T>::a_transposed, room);
   }
   const ChannelSlice& slice() const { return slice_; }
   std::int64_t batch() const { return batch_; }
   std::int64_t size() const { return shape_.num_nodes() * slice_.lanes; }
 
  private:
-  kernels::MoreOperators<T> more_of(kernels::CsrView<T> SliceOperator<T>::*view) const {
-    kernels::MoreOperators<T> more;
-    for (std::size_t k = 0; k < more.size() && slice_.next[k] > 0; ++k) {
-      const SliceOperator<T>& op = operators_[slice_.group + k + 1];
-      more[k] = {(op.*view).value, slice_.next[k]};
+  kernels::LaneOperators<T> of_lanes(kernels::CsrView<T> SliceOperator<T>::*view, T* room) const {
+    const std::int64_t operators = slice_.num_operators();
+    if (operators == 1) return {};
+    const std::int64_t entries = shape_.gso.of_group(slice_.group).num_nonzeros();
+    for (std::int64_t k = 0; k < operators; ++k) {
+      const T* const values = (operators_[slice_.group + k].*view).value;
+      for (std::int64_t e = 0; e < entries; ++e) room[e * operators + k] = values[e];
     }
-    return more;
+    return {.values = room, .operators = operators, .first_lane = slice_.next};
   }
   std::int64_t block_at(std::int64_t t) const {
     return (batch_ * shape_.num_steps + t) * shape_.block();
@@ -111,9 +113,11 @@ struct Buffers {
   T* sigma_re;
   T* sigma_im;
   T* slices;        // [workers][slices_each][N][lanes]
+  T* entry_values;  // for SliceView::of_lanes, [workers][entry_stride]
   double* grad_re;  // of sigma: [batch][half]
   double* grad_im;
   std::int64_t worker_stride;
+  std::int64_t entry_stride;
   std::int64_t at_once;  // slices of which one worker each takes care
 
   Buffers(const RecurrenceCall& call, std::int64_t workers, const Slicing& cut,
@@ -128,6 +132,9 @@ struct Buffers {
     const bool shared = worth_sharing(call.shape.batch * slicing.count(), slice_work(call.shape));
     at_once = shared ? workers : 1;
     slices = workspace.take<T>(at_once * worker_stride);
+    const std::int64_t shared_entries = slicing.most_shared_entries(call.shape.gso);
+    entry_stride = shared_entries == 0 ? 0 : shared_entries + kernels::kEntryReads;
+    entry_values = workspace.take<T>(at_once * entry_stride);
   }
 };
 
@@ -176,7 +183,7 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
 
               kernels::SliceStep<T> step;
               step.lanes = view.slice().lanes;
-              step.more = view.more();
+              step.of_lanes = view.of_lanes(buffers.entry_values + worker * buffers.entry_stride);
               step.sigma_re = buffers.sigma_re + view.slice().half;
               step.sigma_im = buffers.sigma_im + view.slice().half;
               const T* x = nullptr;  // X(t)
@@ -231,7 +238,7 @@ void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, c
 
   kernels::SliceAdjointStep<T> step;
   step.lanes = view.slice().lanes;
-  step.more = view.more_transposed();
+  step.of_lanes = view.of_lanes_transposed(buffers.entry_values + worker * buffers.entry_stride);
   step.sigma_re = buffers.sigma_re + view.slice().half;
   step.sigma_im = buffers.sigma_im + view.slice().half;
   if (wants_sigma) {

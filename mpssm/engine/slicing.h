@@ -27,6 +27,9 @@ struct ChannelSlice {
   std::int64_t half = 0;   ///< complex lanes of the slices before
 
   std::int64_t end() const { return begin + width; }
+  std::int64_t num_operators() const {
+    return 1 + std::count_if(next.begin(), next.end(), [](std::int64_t at) { return at > 0; });
+  }
 };
 
 /// How the channels of a problem are cut into slices, none of which straddles two groups unless
@@ -69,7 +72,8 @@ struct Slicing {
         ++g;
         continue;
       }
-      const std::size_t past = std::min(end, g + kernels::kMostSliceOperators);
+      const std::size_t past =
+          std::min(end, g + static_cast<std::size_t>(kernels::kMostSliceOperators));
       const std::int64_t left = begins[end] - begin;
       const std::int64_t width = std::min(left <= widest ? left : most, begins[past] - begin);
       ChannelSlice slice{.group = static_cast<std::int64_t>(g), .begin = begin, .width = width};
@@ -95,6 +99,15 @@ struct Slicing {
   }
 
   std::int64_t count() const { return std::ssize(slices); }
+  /// Numbers of operators that share a slice, for the slice with most; 0: none do.
+  std::int64_t most_shared_entries(const graph::Operators& gso) const {
+    std::int64_t most = 0;
+    for (const ChannelSlice& slice : slices) {
+      if (slice.num_operators() == 1) continue;
+      most = std::max(most, slice.num_operators() * gso.of_group(slice.group).num_nonzeros());
+    }
+    return most;
+  }
   const ChannelSlice& of_task(std::int64_t task) const { return slices[task % count()]; }
 
  private:

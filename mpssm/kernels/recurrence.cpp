@@ -47,54 +47,82 @@ namespace hn = hwy::HWY_NAMESPACE;
 // core can have in flight.
 inline constexpr std::int64_t kPrefetchEntries = 16;
 
-/// What an entry is for each lane of a row, if there are kMore operators beside the first one.
-template <typename T, std::int64_t kLanes, std::size_t kMore>
+/// The value of an entry for each lane of a row, if there are several operators. In double, and in
+/// scalars: these are not where speed is looked for.
+template <typename T, std::int64_t kLanes, bool kSeveral>
 struct EntryOfLanes {
   using R = SliceRow<T, kLanes>;
-  const T* more[kMore];
-  hn::Mask<typename R::D> before[kMore][R::kVectors];  // the lanes that are not of that operator
+  const T* values;
+  std::int64_t operators;
+  std::int64_t which[kLanes];
 
-  explicit EntryOfLanes(const MoreOperators<T>& operators) {
-    const typename R::D d;
-    for (std::size_t k = 0; k < kMore; ++k) {
-      const bool is_there = operators[k].value != nullptr;
-      more[k] = operators[is_there ? k : 0].value;
-      const std::int64_t first_lane = is_there ? operators[k].first_lane : kLanes;
-      for (std::int64_t v = 0; v < R::kVectors; ++v) {
-        const std::int64_t lanes = first_lane - v * R::kWidth;
-        before[k][v] =
-            hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(lanes, 0, R::kWidth)));
-      }
-    }
+  EntryOfLanes(const CsrView<T>& /*a*/, const LaneOperators<T>& of_lanes)
+      : values(of_lanes.values), operators(of_lanes.operators) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) which[lane] = of_lanes.of_lane(lane);
   }
-  HWY_INLINE typename R::V of(typename R::V first, std::int64_t e, int v) const {
-    const typename R::D d;
-    for (std::size_t k = 0; k < kMore; ++k) {
-      first = hn::IfThenElse(before[k][v], first, hn::Set(d, more[k][e]));
-    }
-    return first;
+  HWY_INLINE const T* read(std::int64_t e) const { return values + e * operators; }
+  HWY_INLINE typename R::V of(const T* entry, int v) const {
+    T lanes[R::kWidth];
+    for (std::int64_t j = 0; j < R::kWidth; ++j) lanes[j] = entry[which[v * R::kWidth + j]];
+    return hn::LoadU(typename R::D(), lanes);
   }
 };
+
+/// One operator for all of them.
 template <typename T, std::int64_t kLanes>
-struct EntryOfLanes<T, kLanes, 0> {
-  explicit EntryOfLanes(const MoreOperators<T>& /*operators*/) {}
-  HWY_INLINE typename SliceRow<T, kLanes>::V of(typename SliceRow<T, kLanes>::V first,
-                                                std::int64_t /*e*/, int /*v*/) const {
-    return first;
+struct EntryOfLanes<T, kLanes, false> {
+  using V = typename SliceRow<T, kLanes>::V;
+  const T* value;
+
+  EntryOfLanes(const CsrView<T>& a, const LaneOperators<T>& /*of_lanes*/) : value(a.value) {}
+  HWY_INLINE V read(std::int64_t e) const {
+    return hn::Set(typename SliceRow<T, kLanes>::D(), value[e]);
   }
+  HWY_INLINE V of(V entry, int /*v*/) const { return entry; }
 };
 
-/// run() with the number of operators beside the first one as a constant: none, or room for all. A
-/// loop for each number would take half as long again to compile.
+#if HWY_TARGET != HWY_SCALAR
+/// All values of an entry are in one block of a vector, of which each lane takes its own.
+template <std::int64_t kLanes>
+struct EntryOfLanes<float, kLanes, true> {
+  using R = SliceRow<float, kLanes>;
+  using Bytes = hn::Repartition<std::uint8_t, typename R::D>;
+  static_assert(kEntryReads * sizeof(float) == 16 && kMostSliceOperators <= kEntryReads);
+  const float* values;
+  std::int64_t operators;
+  hn::Vec<Bytes> own[R::kVectors];
+
+  EntryOfLanes(const CsrView<float>& /*a*/, const LaneOperators<float>& of_lanes)
+      : values(of_lanes.values), operators(of_lanes.operators) {
+    std::uint8_t bytes[kLanes * sizeof(float)];
+    for (std::size_t b = 0; b < sizeof(bytes); ++b) {
+      const std::int64_t lane = static_cast<std::int64_t>(b / sizeof(float));
+      bytes[b] =
+          static_cast<std::uint8_t>(of_lanes.of_lane(lane) * sizeof(float) + b % sizeof(float));
+    }
+    for (int v = 0; v < R::kVectors; ++v) {
+      own[v] = hn::LoadU(Bytes(), bytes + v * R::kWidth * sizeof(float));
+    }
+  }
+  HWY_INLINE typename R::V read(std::int64_t e) const {
+    return hn::LoadDup128(typename R::D(), values + e * operators);
+  }
+  HWY_INLINE typename R::V of(typename R::V entry, int v) const {
+    return hn::BitCast(typename R::D(), hn::TableLookupBytes(hn::BitCast(Bytes(), entry), own[v]));
+  }
+};
+#endif
+
+/// run() with whether there are several as a constant.
 template <typename T, typename Run>
-HWY_INLINE void with_more(const MoreOperators<T>& operators, const Run& run) {
-  if (operators[0].value == nullptr) return run(std::integral_constant<std::size_t, 0>());
-  run(std::integral_constant<std::size_t, kMostSliceOperators - 1>());
+HWY_INLINE void with_operators(const LaneOperators<T>& of_lanes, const Run& run) {
+  if (of_lanes.values == nullptr) return run(std::false_type());
+  run(std::true_type());
 }
 
 /// sum[] = row `row` of A x; x packed. kNearEnd: entries ahead may lie behind the last one.
-template <typename T, std::int64_t kLanes, bool kNearEnd, std::size_t kMore>
-HWY_INLINE void gather(const CsrView<T>& a, const EntryOfLanes<T, kLanes, kMore>& lanes,
+template <typename T, std::int64_t kLanes, bool kNearEnd, bool kSeveral>
+HWY_INLINE void gather(const CsrView<T>& a, const EntryOfLanes<T, kLanes, kSeveral>& lanes,
                        const T* HWY_RESTRICT x, std::int64_t row,
                        typename SliceRow<T, kLanes>::V* sum) {
   using R = SliceRow<T, kLanes>;
@@ -105,17 +133,17 @@ HWY_INLINE void gather(const CsrView<T>& a, const EntryOfLanes<T, kLanes, kMore>
     if constexpr (kNearEnd) later = std::min(later, a.row_ptr[a.num_rows] - 1);
     prefetch_row<T, kLanes>(x + a.col[later] * kLanes);
     const T* HWY_RESTRICT source = x + a.col[e] * kLanes;
-    const auto entry = hn::Set(d, a.value[e]);
+    const auto entry = lanes.read(e);
     for (int v = 0; v < R::kVectors; ++v) {
-      sum[v] = hn::MulAdd(lanes.of(entry, e, v), hn::LoadU(d, source + v * R::kWidth), sum[v]);
+      sum[v] = hn::MulAdd(lanes.of(entry, v), hn::LoadU(d, source + v * R::kWidth), sum[v]);
     }
   }
 }
 
 // Arguments of loops by value: a store may for all the compiler knows write to what is referred to.
 
-template <typename T, std::int64_t kLanes, bool kScaled, bool kNearEnd, std::size_t kMore>
-HWY_INLINE void step_rows(const SliceStep<T> p, const EntryOfLanes<T, kLanes, kMore> lanes,
+template <typename T, std::int64_t kLanes, bool kScaled, bool kNearEnd, bool kSeveral>
+HWY_INLINE void step_rows(const SliceStep<T> p, const EntryOfLanes<T, kLanes, kSeveral> lanes,
                           const SliceRowFactors<T, kLanes>* sigma, std::int64_t row_begin,
                           std::int64_t row_end) {
   using R = SliceRow<T, kLanes>;
@@ -142,7 +170,7 @@ HWY_INLINE void step_rows(const SliceStep<T> p, const EntryOfLanes<T, kLanes, kM
 }
 
 /// kGrad: with the inner product with `other`.
-template <typename T, std::int64_t kLanes, bool kGrad, std::size_t kMore>
+template <typename T, std::int64_t kLanes, bool kGrad, bool kSeveral>
 HWY_INLINE void adjoint_rows(const SliceAdjointStep<T> p) {
   using R = SliceRow<T, kLanes>;
   const typename R::D d;
@@ -150,7 +178,7 @@ HWY_INLINE void adjoint_rows(const SliceAdjointStep<T> p) {
   const std::int64_t rows = a.num_rows;
   const std::int64_t near_end = rows_before_end(a, kPrefetchEntries, 0, rows);
   const SliceRowFactors<T, kLanes> sigma(p.sigma_re, p.sigma_im, /*conjugate=*/true);
-  const EntryOfLanes<T, kLanes, kMore> lanes(p.more);
+  const EntryOfLanes<T, kLanes, kSeveral> lanes(a, p.of_lanes);
   // Inner products are summed in T over a block of rows and then in double.
   constexpr std::int64_t kBlockRows = 256;
   for (std::int64_t begin = 0; begin < rows; begin += kBlockRows) {
@@ -205,14 +233,14 @@ HWY_INLINE void step_lanes(const SliceStep<T>& p) {
   const std::int64_t rows = p.a.num_rows;
   const std::int64_t near_end = rows_before_end(p.a, kPrefetchEntries, 0, rows);
   if (p.sigma_re == nullptr) {
-    const EntryOfLanes<T, kLanes, 0> lanes(p.more);
+    const EntryOfLanes<T, kLanes, false> lanes(p.a, p.of_lanes);
     step_rows<T, kLanes, false, false>(p, lanes, nullptr, 0, near_end);
     step_rows<T, kLanes, false, true>(p, lanes, nullptr, near_end, rows);
     return;
   }
   const SliceRowFactors<T, kLanes> sigma(p.sigma_re, p.sigma_im, /*conjugate=*/false);
-  with_more(p.more, [&](auto more) {
-    const EntryOfLanes<T, kLanes, more()> lanes(p.more);
+  with_operators(p.of_lanes, [&](auto several) {
+    const EntryOfLanes<T, kLanes, several()> lanes(p.a, p.of_lanes);
     step_rows<T, kLanes, true, false>(p, lanes, &sigma, 0, near_end);
     step_rows<T, kLanes, true, true>(p, lanes, &sigma, near_end, rows);
   });
@@ -220,11 +248,11 @@ HWY_INLINE void step_lanes(const SliceStep<T>& p) {
 
 template <typename T, std::int64_t kLanes>
 HWY_INLINE void adjoint_lanes(const SliceAdjointStep<T>& p) {
-  with_more(p.more, [&](auto more) {
+  with_operators(p.of_lanes, [&](auto several) {
     if (p.other == nullptr) {
-      adjoint_rows<T, kLanes, false, more()>(p);
+      adjoint_rows<T, kLanes, false, several()>(p);
     } else {
-      adjoint_rows<T, kLanes, true, more()>(p);
+      adjoint_rows<T, kLanes, true, several()>(p);
     }
   });
 }

@@ -36,24 +36,31 @@ template <typename T>
 void unpack_slice(const T* slice, std::int64_t rows, std::int64_t width, std::int64_t lanes,
                   T* target, std::int64_t stride, const std::int32_t* order = nullptr) noexcept;
 
-/// The lanes from `first_lane` on have another operator, with values of its own at the entries of
-/// the first one.
+/// Operators that a slice may have: with entries at the same places, and values of their own.
+inline constexpr std::int64_t kMostSliceOperators = 3;
+/// Numbers that a step may read from where those of an entry begin: sixteen bytes in float.
+inline constexpr std::int64_t kEntryReads = 4;
+
+/// The operators of the lanes of a slice; without values that of all lanes is the step's.
 template <typename T>
-struct LaneValues {
-  const T* value = nullptr;
-  std::int64_t first_lane = 0;
+struct LaneOperators {
+  const T* values = nullptr;  // [entries][operators], and room for kEntryReads from the last on
+  std::int64_t operators = 0;
+  /// Of the second and the third operator; 0: there is none.
+  std::array<std::int64_t, kMostSliceOperators - 1> first_lane = {};
+
+  std::int64_t of_lane(std::int64_t lane) const {
+    std::int64_t which = 0;
+    for (const std::int64_t first : first_lane) which += first > 0 && lane >= first ? 1 : 0;
+    return which;
+  }
 };
-/// That a slice may have.
-inline constexpr std::size_t kMostSliceOperators = 3;
-/// After the first one, by their lanes; those without values are none, and the last ones.
-template <typename T>
-using MoreOperators = std::array<LaneValues<T>, kMostSliceOperators - 1>;
 
 /// One step, y = sigma * (A x) + add, all rows.
 template <typename T>
 struct SliceStep {
   CsrView<T> a;
-  MoreOperators<T> more = {};  // only with sigma
+  LaneOperators<T> of_lanes = {};  // only with sigma; values instead of a's
   std::int64_t lanes = 0;
   const T* x = nullptr;         // [N][lanes]
   const T* add = nullptr;       // [N][lanes], optional
@@ -71,7 +78,7 @@ void slice_step(const SliceStep<double>& step) noexcept;
 template <typename T>
 struct SliceAdjointStep {
   CsrView<T> a_transposed;
-  MoreOperators<T> more = {};  // transposed, too
+  LaneOperators<T> of_lanes = {};  // transposed, too
   std::int64_t lanes = 0;
   const T* p = nullptr;         // [N][lanes]
   const T* add = nullptr;       // [N][lanes], optional

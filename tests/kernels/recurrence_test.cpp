@@ -146,17 +146,24 @@ TYPED_TEST(SliceTest, LanesOfSeveralOperatorsAreThoseOfEachAlone) {
       const auto im = this->random(lanes / 2);
       const CsrView<T> a = this->gso_.template view<T>();
       std::vector<std::vector<T>> values = {{a.value, a.value + a.row_ptr[n]}};
-      while (values.size() < kMostSliceOperators) values.push_back(this->random(a.row_ptr[n]));
+      while (std::ssize(values) < kMostSliceOperators) values.push_back(this->random(a.row_ptr[n]));
+      const auto side_by_side = [&](std::int64_t operators) {
+        std::vector<T> all(a.row_ptr[n] * operators + kEntryReads);
+        for (std::int64_t e = 0; e < a.row_ptr[n]; ++e) {
+          for (std::int64_t k = 0; k < operators; ++k) all[e * operators + k] = values[k][e];
+        }
+        return all;
+      };
       struct Result {
         std::vector<T> y, next;
         std::vector<double> grad_re, grad_im;
       };
-      const auto run = [&](const std::vector<T>& first, const MoreOperators<T>& more) {
+      const auto run = [&](const std::vector<T>& first, const LaneOperators<T>& of_lanes) {
         Result result{std::vector<T>(x.size()), std::vector<T>(x.size()),
                       std::vector<double>(re.size()), std::vector<double>(re.size())};
         SliceStep<T> step;
         step.a = {a.num_rows, a.row_ptr, a.col, first.data()};
-        step.more = more;
+        step.of_lanes = of_lanes;
         step.lanes = lanes;
         step.x = x.data();
         step.sigma_re = re.data();
@@ -165,7 +172,7 @@ TYPED_TEST(SliceTest, LanesOfSeveralOperatorsAreThoseOfEachAlone) {
         slice_step(step);
         SliceAdjointStep<T> back;
         back.a_transposed = step.a;
-        back.more = more;
+        back.of_lanes = of_lanes;
         back.lanes = lanes;
         back.p = x.data();
         back.other = other.data();
@@ -182,9 +189,10 @@ TYPED_TEST(SliceTest, LanesOfSeveralOperatorsAreThoseOfEachAlone) {
       for (std::int64_t second = 2; second < lanes; second += 2) {
         for (const std::int64_t third : {std::int64_t{0}, second + 2, lanes - 2}) {
           if (third != 0 && (third <= second || third >= lanes)) continue;
-          MoreOperators<T> more = {{{values[1].data(), second}}};
-          if (third != 0) more[1] = {values[2].data(), third};
-          const Result got = run(values[0], more);
+          const std::int64_t operators = third == 0 ? 2 : 3;
+          const std::vector<T> all = side_by_side(operators);
+          const Result got = run(
+              {}, {.values = all.data(), .operators = operators, .first_lane = {second, third}});
           for (std::int64_t j = 0; j < lanes; ++j) {
             const Result& expected = alone[third != 0 && j >= third ? 2 : j >= second ? 1 : 0];
             for (std::int64_t row = 0; row < n; ++row) {
