@@ -89,6 +89,7 @@ class GlooCommunicator final : public Communicator {
     } catch (const std::exception& error) {
       fail(error.what());
     }
+    greet();
   }
 
   std::int64_t rank() const override { return place_.rank; }
@@ -154,6 +155,15 @@ class GlooCommunicator final : public Communicator {
       throw RankLost(fmt::format("rank {} of {}: rank {} did not come within {:.0f} s", place_.rank,
                                  place_.size, p, timeout_));
     }
+  }
+
+  /// Nobody goes on before everybody has all links: a rank that refuses its work and leaves while
+  /// another still links makes Gloo write lines of its own into the other's errors.
+  void greet() {
+    const std::vector<std::int64_t> one_byte(static_cast<std::size_t>(place_.size), 1);
+    const std::vector<std::uint8_t> sent(one_byte.size());
+    std::vector<std::uint8_t> received(one_byte.size());
+    run_exchange(sent.data(), one_byte, received.data(), one_byte);
   }
 
   /// Closes the links, so that the others notice at once, and says who does not.

@@ -173,6 +173,14 @@ TEST(RankLost, IsNamedWhenItNeverCame) {
               ::testing::ThrowsMessage<RankLost>("rank 0 of 2: rank 1 did not come within 1 s"));
 }
 
+TEST(Join, CutsNobodyOffWhoStillLinks) {
+  MPSSM_NEEDS_GLOO();
+  for (int round = 0; round < 8; ++round) {
+    const auto leave_at_once = [](Communicator&) {};
+    as_ranks(4, leave_at_once);
+  }
+}
+
 /// Sets variables for the time of a test.
 class Variables {
  public:
