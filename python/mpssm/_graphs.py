@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple, Union
+import functools
+import sys
+from typing import Callable, List, Optional, Tuple, Union
 
 import torch
 from torch import Tensor
@@ -36,10 +38,21 @@ def groups_of_kind(kind: str) -> List[Tuple[str, int]]:
     return groups
 
 
-@torch.compiler.disable
 def operators_of(graph: Graph, edge_weight: Optional[Tensor], num_nodes: int, kind: str,
                  batch: Optional[Tensor] = None, *, plan: str = "auto") -> Operators:
-    """An operator, or one for each group of channels if there are several kinds."""
+    """An operator, or one for each group of channels if there are several kinds. Never compiled."""
+    # The compiler is as long to import as torch: who does not use it does not wait for it.
+    make = _make_operators if "torch._dynamo" not in sys.modules else _uncompiled()
+    return make(graph, edge_weight, num_nodes, kind, batch, plan)
+
+
+@functools.lru_cache(None)
+def _uncompiled() -> Callable[..., Operators]:
+    return torch.compiler.disable(_make_operators)
+
+
+def _make_operators(graph: Graph, edge_weight: Optional[Tensor], num_nodes: int, kind: str,
+                    batch: Optional[Tensor], plan: str) -> Operators:
     if edge_weight is not None and edge_weight.requires_grad:
         raise ValueError("mpssm.nn: expected an edge_weight without gradient, got one that requires "
                          "it; edge weights cannot be learned")
