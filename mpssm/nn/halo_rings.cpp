@@ -39,7 +39,7 @@ std::optional<HaloRings> fetch_rings(ranks::Communicator& ranks,
     rings.nodes.insert(rings.nodes.end(), ring.begin(), ring.end());
     rings.within.push_back(last - first + std::ssize(rings.nodes));
     const auto count = static_cast<double>(rings.nodes.size());
-    rings.rows_of_all_ranks = sum_of_ranks(ranks, count + kRowComputedAgain * again);
+    rings.rows_of_all_ranks = sum_of_ranks(ranks, count + ranks::kRowComputedAgain * again);
     again += count;
     const bool is_large =
         static_cast<double>(rings.within.back()) > most * static_cast<double>(rings.within[1]);

@@ -22,14 +22,11 @@ struct HaloRings {
   OwnRows rows = {};                      ///< of all rings but the last
   std::vector<std::int64_t> nodes = {};   ///< of the rings, each of them sorted
   std::vector<std::int64_t> within = {};  ///< [hops + 1]: own nodes and those of as many rings
-  /// Of all ranks: nodes in rings, each for one that reads it, and kRowComputedAgain for each row
-  /// that is computed again.
+  /// Of all ranks: nodes in rings, each for one that reads it, and ranks::kRowComputedAgain for
+  /// each row that is computed again.
   double rows_of_all_ranks = 0.0;
 };
 
-/// What a row that is computed again counts beside one that is sent: ten entries are gathered in
-/// half the time that the numbers of a row take to be packed and sent by 10 Gbit/s.
-inline constexpr double kRowComputedAgain = 0.5;
 /// Times the own nodes and the nearest ring that rings may be: whoever cut a graph for want of
 /// memory is not given all of it again.
 inline constexpr double kMostRingRows = 2.0;

@@ -12,6 +12,10 @@
 
 namespace mpssm::ranks {
 
+/// What a row that is computed again counts beside one that is sent: ten entries are gathered in
+/// half the time that the numbers of a row take to be packed and sent by 10 Gbit/s.
+inline constexpr double kRowComputedAgain = 0.5;
+
 /// Rank p has rows bounds[p] to bounds[p + 1] of a matrix. Every rank says once which rows of
 /// others it reads, and is told which of its own the others do; from then on fill() brings them.
 class Halo {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "mpssm/base/error.h"
+#include "mpssm/ranks/halo.h"
 
 namespace mpssm::ranks {
 namespace {
@@ -196,10 +197,9 @@ double counted_halo(const ScaleQuery& query) {
 double counted_ring_halo(const ScaleQuery& query) {
   if (query.halo >= 0.0 || query.cut >= 0.0 || query.ranks < 2.0) return query.ring_halo;
   const double others = query.nodes * (1.0 - 1.0 / query.ranks);
-  // A row that is computed again counts half of one that is sent, as where it is decided.
   const double halo = counted_halo(query);
   const double again = halo + std::max(0.0, query.hops - 2.0) * others;
-  return query.hops > 1.0 && others + 0.5 * again < query.hops * halo ? others : -1.0;
+  return query.hops > 1.0 && others + kRowComputedAgain * again < query.hops * halo ? others : -1.0;
 }
 
 std::vector<WayCost> scale_plan(const ScaleQuery& query, const ScaleCosts& prices) {

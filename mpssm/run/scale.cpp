@@ -23,6 +23,7 @@
 #include "mpssm/ops/linear.h"
 #include "mpssm/ops/runtime.h"
 #include "mpssm/ranks/c10d.h"
+#include "mpssm/ranks/halo.h"
 #include "mpssm/run/experiment.h"
 #include "mpssm/run/partition.h"
 #include "mpssm/train/preset.h"
@@ -39,7 +40,7 @@ struct Reads {
   std::vector<double> held;
   double again = 0.0;  // rows of others that all parts compute
   double all() const {
-    return std::accumulate(sent.begin(), sent.end(), nn::kRowComputedAgain * again);
+    return std::accumulate(sent.begin(), sent.end(), ranks::kRowComputedAgain * again);
   }
 };
 

@@ -299,7 +299,7 @@ TEST(NodeRanks, TakeTheHaloThatSendsLess) {
     // Computed again are, at each hop, those within the hops that follow.
     double again = 0.0;
     for (std::int64_t hops = 1; hops < kHops; ++hops) again += sum(read_by_others(cut, hops));
-    const bool is_less = sum(read_by_others(cut, kHops)) + kRowComputedAgain * again <
+    const bool is_less = sum(read_by_others(cut, kHops)) + ranks::kRowComputedAgain * again <
                          kHops * sum(read_by_others(cut, 1));
     EXPECT_EQ(is_less, is_one);
     as_ranks(kRanks, [&](ranks::Communicator& all) {
