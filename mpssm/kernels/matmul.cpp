@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Six rows by one panel of sixteen columns is the block of sums that fits the sixteen vector
-// registers of AVX2 (in float) with room for two panel vectors and a broadcast: 12 multiply-adds
-// per 2 + 6 loads. A panel (inner x 16) stays in the first-level cache while a group of rows passes
-// by.
+// A block of sums has as many rows and columns as registers hold, so that a number is loaded for
+// several multiply-adds: six rows by sixteen columns (in float) where there are sixteen vector
+// registers, twelve by thirty-two where there are 32: 24 multiply-adds per 2 + 12 loads keep two
+// units busy that have a latency of four. A panel (inner x 16) stays in the first-level cache while
+// a group of rows passes by.
 #include "mpssm/kernels/matmul.h"
 
 #include <algorithm>
@@ -16,12 +17,13 @@ HWY_BEFORE_NAMESPACE();
 namespace mpssm::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr int kRows = 6;
+inline constexpr bool kManyRegisters = HWY_MAX_BYTES >= 64;
+inline constexpr int kRows = kManyRegisters ? 12 : 6;
 // Rows that pass a panel before the next panel's turn: small enough for the second-level cache.
 inline constexpr std::int64_t kGroupRows = 96;
 // Columns of x in a block of the transposed product: eight where there are 32 registers, so that no
 // width of slices leaves a remainder.
-inline constexpr int kLeft = HWY_MAX_BYTES >= 64 ? 8 : kRows;
+inline constexpr int kLeft = kManyRegisters ? 8 : 6;
 // Rows of the transposed product that are summed in registers before they go to memory.
 inline constexpr std::int64_t kDepth = 96;
 
@@ -31,67 +33,94 @@ struct Panel {
   using V = hn::Vec<D>;
   static constexpr std::int64_t kWidth = static_cast<std::int64_t>(hn::MaxLanes(D()));
   static constexpr int kVectors = static_cast<int>(kPanelColumns / kWidth);
+  // Panels side by side in a block of sums.
+  static constexpr int kPanels = kManyRegisters && kVectors == 1 ? 2 : 1;
 };
 
-/// kCount rows starting at `row` times one panel; all of `inner` in registers.
-template <typename T, int kCount>
-HWY_INLINE void tile(const MatmulArgs<T>& p, std::int64_t row, std::int64_t panel) {
+/// Row `r` of a panel of y: the sums, and what is added to them.
+template <typename T>
+HWY_INLINE void store_row(const MatmulArgs<T>& p, const typename Panel<T>::V* sum, std::int64_t row,
+                          std::int64_t begin) {
   using P = Panel<T>;
   const typename P::D d;
-  const T* HWY_RESTRICT w = p.packed + panel * kPanelColumns * p.inner;
-  typename P::V sum[kCount][P::kVectors];
-  for (int r = 0; r < kCount; ++r) {
-    for (int v = 0; v < P::kVectors; ++v) sum[r][v] = hn::Zero(d);
-  }
-  const std::int64_t lanes = p.x_layout.lanes;
-  const T* slice = p.x + row * lanes;
-  for (std::int64_t done = 0; done < p.inner; done += lanes, slice += p.x_layout.slice_stride) {
-    const T* x[kCount];
-    for (int r = 0; r < kCount; ++r) x[r] = slice + r * lanes;
-    for (std::int64_t k = 0; k < lanes; ++k, w += kPanelColumns) {
-      typename P::V panel_row[P::kVectors];
-      for (int v = 0; v < P::kVectors; ++v) panel_row[v] = hn::LoadU(d, w + v * P::kWidth);
-      for (int r = 0; r < kCount; ++r) {
-        const auto factor = hn::Set(d, x[r][k]);
-        for (int v = 0; v < P::kVectors; ++v) {
-          sum[r][v] = hn::MulAdd(factor, panel_row[v], sum[r][v]);
-        }
-      }
-    }
-  }
-  const std::int64_t begin = panel * kPanelColumns;
   const std::int64_t y_lanes = p.y_layout.lanes;
   const std::int64_t at =
       begin / y_lanes * p.y_layout.slice_stride + row * y_lanes + begin % y_lanes;
   const std::int64_t count = std::min(kPanelColumns, p.columns - begin);
-  for (int r = 0; r < kCount; ++r) {
-    T* y = p.y + at + r * y_lanes;
-    const T* add = p.add == nullptr ? nullptr : p.add + (p.add_is_bias ? begin : at + r * y_lanes);
-    if (count == kPanelColumns) {
-      for (int v = 0; v < P::kVectors; ++v) {
-        const auto out =
-            add == nullptr ? sum[r][v] : hn::Add(sum[r][v], hn::LoadU(d, add + v * P::kWidth));
-        hn::StoreU(out, d, y + v * P::kWidth);
-      }
-      continue;
+  T* y = p.y + at;
+  const T* add = p.add == nullptr ? nullptr : p.add + (p.add_is_bias ? begin : at);
+  if (count == kPanelColumns) {
+    for (int v = 0; v < P::kVectors; ++v) {
+      const auto out = add == nullptr ? sum[v] : hn::Add(sum[v], hn::LoadU(d, add + v * P::kWidth));
+      hn::StoreU(out, d, y + v * P::kWidth);
     }
-    HWY_ALIGN T rest[kPanelColumns];
-    for (int v = 0; v < P::kVectors; ++v) hn::StoreU(sum[r][v], d, rest + v * P::kWidth);
-    for (std::int64_t j = 0; j < count; ++j) y[j] = add == nullptr ? rest[j] : rest[j] + add[j];
+    return;
   }
+  HWY_ALIGN T rest[kPanelColumns];
+  for (int v = 0; v < P::kVectors; ++v) hn::StoreU(sum[v], d, rest + v * P::kWidth);
+  for (std::int64_t j = 0; j < count; ++j) y[j] = add == nullptr ? rest[j] : rest[j] + add[j];
+}
+
+/// kCount rows starting at `row` times kPanels panels; all of `inner` in registers.
+template <typename T, int kCount, int kPanels>
+HWY_INLINE void tile(const MatmulArgs<T>& p, std::int64_t row, std::int64_t panel) {
+  using P = Panel<T>;
+  const typename P::D d;
+  constexpr int kAll = kPanels * P::kVectors;
+  const std::int64_t panel_size = kPanelColumns * p.inner;
+  const T* HWY_RESTRICT w = p.packed + panel * panel_size;
+  typename P::V sum[kCount][kAll];
+  for (int r = 0; r < kCount; ++r) {
+    for (int v = 0; v < kAll; ++v) sum[r][v] = hn::Zero(d);
+  }
+  const std::int64_t lanes = p.x_layout.lanes;
+  const T* slice = p.x + row * lanes;
+  for (std::int64_t done = 0; done < p.inner; done += lanes, slice += p.x_layout.slice_stride) {
+    // A pointer for three rows each, the others by its distance: there are not twelve to spare.
+    const T* x[(kCount + 2) / 3];
+    for (int r = 0; r < kCount; r += 3) x[r / 3] = slice + r * lanes;
+    for (std::int64_t k = 0; k < lanes; ++k, w += kPanelColumns) {
+      typename P::V panel_row[kAll];
+      for (int v = 0; v < kAll; ++v) {
+        panel_row[v] = hn::LoadU(d, w + v / P::kVectors * panel_size + v % P::kVectors * P::kWidth);
+      }
+      for (int r = 0; r < kCount; ++r) {
+        const auto factor = hn::Set(d, x[r / 3][r % 3 * lanes + k]);
+        for (int v = 0; v < kAll; ++v) sum[r][v] = hn::MulAdd(factor, panel_row[v], sum[r][v]);
+      }
+    }
+  }
+  for (int r = 0; r < kCount; ++r) {
+    for (int q = 0; q < kPanels; ++q) {
+      store_row(p, sum[r] + q * P::kVectors, row + r, (panel + q) * kPanelColumns);
+    }
+  }
+}
+
+/// Rows [begin, end) of kPanels panels.
+template <int kPanels, typename T>
+HWY_INLINE void tiles(const MatmulArgs<T>& p, std::int64_t row, std::int64_t end,
+                      std::int64_t panel) {
+  for (; row + kRows <= end; row += kRows) tile<T, kRows, kPanels>(p, row, panel);
+  if constexpr (kRows > 6) {
+    if (row + 6 <= end) {
+      tile<T, 6, kPanels>(p, row, panel);
+      row += 6;
+    }
+  }
+  for (; row + 2 <= end; row += 2) tile<T, 2, kPanels>(p, row, panel);
+  if (row < end) tile<T, 1, kPanels>(p, row, panel);
 }
 
 template <typename T>
 HWY_INLINE void matmul_rows(const MatmulArgs<T>& p, std::int64_t row_begin, std::int64_t row_end) {
+  constexpr int kPanels = Panel<T>::kPanels;
   const std::int64_t panels = (p.columns + kPanelColumns - 1) / kPanelColumns;
   for (std::int64_t group = row_begin; group < row_end; group += kGroupRows) {
     const std::int64_t end = std::min(row_end, group + kGroupRows);
-    for (std::int64_t panel = 0; panel < panels; ++panel) {
-      std::int64_t row = group;
-      for (; row + kRows <= end; row += kRows) tile<T, kRows>(p, row, panel);
-      for (; row + 2 <= end; row += 2) tile<T, 2>(p, row, panel);
-      if (row < end) tile<T, 1>(p, row, panel);
-    }
+    std::int64_t panel = 0;
+    for (; panel + kPanels <= panels; panel += kPanels) tiles<kPanels>(p, group, end, panel);
+    if (panel < panels) tiles<1>(p, group, end, panel);
   }
 }
 
@@ -152,8 +181,7 @@ HWY_INLINE void transposed_slice(const T* x, std::int64_t lanes, const T* const*
 template <typename T>
 HWY_INLINE void transposed_rows(const MatmulTransposedArgs<T>& p, std::int64_t row_begin,
                                 std::int64_t row_end) {
-  // Two panels at a time where that takes no more registers than there are.
-  constexpr int kPanels = HWY_MAX_BYTES >= 64 && Panel<T>::kVectors == 1 ? 2 : 1;
+  constexpr int kPanels = Panel<T>::kPanels;
   const std::int64_t lanes = p.x_layout.lanes;
   const std::int64_t g_lanes = p.g_layout.lanes;
   for (std::int64_t begin = row_begin; begin < row_end; begin += kDepth) {
