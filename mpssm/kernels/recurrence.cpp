@@ -120,18 +120,16 @@ HWY_INLINE void with_operators(const LaneOperators<T>& of_lanes, const Run& run)
   run(std::true_type());
 }
 
-/// sum[] = row `row` of A x; x packed. kNearEnd: entries ahead may lie behind the last one.
-template <typename T, std::int64_t kLanes, bool kNearEnd, bool kSeveral>
+/// sum[] = row `row` of A x; x packed. Rows of x are asked for `ahead` entries before their use.
+template <typename T, std::int64_t kLanes, bool kSeveral>
 HWY_INLINE void gather(const CsrView<T>& a, const EntryOfLanes<T, kLanes, kSeveral>& lanes,
-                       const T* HWY_RESTRICT x, std::int64_t row,
+                       const T* HWY_RESTRICT x, std::int64_t row, std::int64_t ahead,
                        typename SliceRow<T, kLanes>::V* sum) {
   using R = SliceRow<T, kLanes>;
   const typename R::D d;
   for (int v = 0; v < R::kVectors; ++v) sum[v] = hn::Zero(d);
   for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
-    std::int64_t later = e + kPrefetchEntries;
-    if constexpr (kNearEnd) later = std::min(later, a.row_ptr[a.num_rows] - 1);
-    prefetch_row<T, kLanes>(x + a.col[later] * kLanes);
+    prefetch_row<T, kLanes>(x + a.col[e + ahead] * kLanes);
     const T* HWY_RESTRICT source = x + a.col[e] * kLanes;
     const auto entry = lanes.read(e);
     for (int v = 0; v < R::kVectors; ++v) {
@@ -142,16 +140,18 @@ HWY_INLINE void gather(const CsrView<T>& a, const EntryOfLanes<T, kLanes, kSever
 
 // Arguments of loops by value: a store may for all the compiler knows write to what is referred to.
 
-template <typename T, std::int64_t kLanes, bool kScaled, bool kNearEnd, bool kSeveral>
+template <typename T, std::int64_t kLanes, bool kScaled, bool kSeveral>
 HWY_INLINE void step_rows(const SliceStep<T> p, const EntryOfLanes<T, kLanes, kSeveral> lanes,
-                          const SliceRowFactors<T, kLanes>* sigma, std::int64_t row_begin,
-                          std::int64_t row_end) {
+                          const SliceRowFactors<T, kLanes>* sigma) {
   using R = SliceRow<T, kLanes>;
   const typename R::D d;
   const CsrView<T> a = p.a;
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
+  const std::int64_t end = rows_before_end(a, kPrefetchEntries, 0, a.num_rows);
+  std::int64_t ahead = kPrefetchEntries;
+  for (std::int64_t row = 0; row < a.num_rows; ++row) {
+    if (row == end) ahead = 0;
     typename R::V sum[R::kVectors];
-    gather<T, kLanes, kNearEnd>(a, lanes, p.x, row, sum);
+    gather<T, kLanes>(a, lanes, p.x, row, ahead, sum);
     if constexpr (kScaled) {
       typename R::V scaled[R::kVectors];
       for (int v = 0; v < R::kVectors; ++v) scaled[v] = sigma->times(sum, v);
@@ -186,13 +186,11 @@ HWY_INLINE void adjoint_rows(const SliceAdjointStep<T> p) {
     typename R::V straight[R::kVectors];
     typename R::V crossed[R::kVectors];
     for (int v = 0; v < R::kVectors; ++v) straight[v] = crossed[v] = hn::Zero(d);
-    for (std::int64_t row = begin; row < std::min(rows, begin + kBlockRows); ++row) {
+    const std::int64_t end = std::min(rows, begin + kBlockRows);
+    const std::int64_t ahead = end <= near_end ? kPrefetchEntries : 0;
+    for (std::int64_t row = begin; row < end; ++row) {
       typename R::V q[R::kVectors];
-      if (row < near_end) {
-        gather<T, kLanes, false>(a, lanes, p.p, row, q);
-      } else {
-        gather<T, kLanes, true>(a, lanes, p.p, row, q);
-      }
+      gather<T, kLanes>(a, lanes, p.p, row, ahead, q);
       if constexpr (kGrad) {
         typename R::V other[R::kVectors];
         for (int v = 0; v < R::kVectors; ++v) {
@@ -230,19 +228,13 @@ HWY_INLINE void adjoint_rows(const SliceAdjointStep<T> p) {
 
 template <typename T, std::int64_t kLanes>
 HWY_INLINE void step_lanes(const SliceStep<T>& p) {
-  const std::int64_t rows = p.a.num_rows;
-  const std::int64_t near_end = rows_before_end(p.a, kPrefetchEntries, 0, rows);
   if (p.sigma_re == nullptr) {
-    const EntryOfLanes<T, kLanes, false> lanes(p.a, p.of_lanes);
-    step_rows<T, kLanes, false, false>(p, lanes, nullptr, 0, near_end);
-    step_rows<T, kLanes, false, true>(p, lanes, nullptr, near_end, rows);
-    return;
+    return step_rows<T, kLanes, false>(p, EntryOfLanes<T, kLanes, false>(p.a, p.of_lanes), nullptr);
   }
   const SliceRowFactors<T, kLanes> sigma(p.sigma_re, p.sigma_im, /*conjugate=*/false);
   with_operators(p.of_lanes, [&](auto several) {
     const EntryOfLanes<T, kLanes, several()> lanes(p.a, p.of_lanes);
-    step_rows<T, kLanes, true, false>(p, lanes, &sigma, 0, near_end);
-    step_rows<T, kLanes, true, true>(p, lanes, &sigma, near_end, rows);
+    step_rows<T, kLanes, true>(p, lanes, &sigma);
   });
 }
 
