@@ -59,11 +59,11 @@ HWY_INLINE hn::Vec<D> widen(D d, M dropped) {
   }
 }
 
-template <class D, class T>
-HWY_INLINE void drop(D d, const T* x, T* y, std::uint32_t index, const Mask& mask, T scale) {
+/// `index`: of the numbers, one in each lane.
+template <class D, class T, class V>
+HWY_INLINE void drop(D d, const T* x, T* y, V index, const Mask& mask, T scale) {
   const hn::Rebind<std::uint32_t, D> bits;
-  const auto dropped =
-      hn::Lt(hash(bits, hn::Iota(bits, index), mask), hn::Set(bits, mask.threshold));
+  const auto dropped = hn::Lt(hash(bits, index, mask), hn::Set(bits, mask.threshold));
   const auto value = hn::Mul(hn::LoadU(d, x), hn::Set(d, scale));
   hn::StoreU(hn::AndNot(widen(d, dropped), value), d, y);
 }
@@ -75,12 +75,18 @@ HWY_INLINE void drop_block(const T* x, T* y, std::int64_t count, std::uint32_t i
   const hn::ScalableTag<T> d;
   const hn::CappedTag<T, 1> one;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  // Counted on, because lanes that count are made one by one, through memory.
+  const hn::Rebind<std::uint32_t, decltype(d)> bits;
+  const auto step = hn::Set(bits, static_cast<std::uint32_t>(lanes));
+  auto indices = hn::Iota(bits, index);
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    drop(d, x + i, y + i, index + static_cast<std::uint32_t>(i), mask, scale);
+    drop(d, x + i, y + i, indices, mask, scale);
+    indices = hn::Add(indices, step);
   }
+  const hn::Rebind<std::uint32_t, decltype(one)> bit;
   for (; i < count; ++i) {
-    drop(one, x + i, y + i, index + static_cast<std::uint32_t>(i), mask, scale);
+    drop(one, x + i, y + i, hn::Set(bit, index + static_cast<std::uint32_t>(i)), mask, scale);
   }
 }
 
