@@ -29,10 +29,10 @@ inline constexpr std::int64_t kBlockRows = 256;
 /// in flight, and less than the first cache holds. Narrow rows out of a near cache come soon, and
 /// asking earlier costs more than it saves.
 inline constexpr std::int64_t kMostAhead = 16;
-inline constexpr std::int64_t kNearAhead = 6;
-inline constexpr std::int64_t kNearBytes = std::int64_t{4} << 20;
+inline constexpr std::int64_t kNearAhead = 8;
+inline constexpr std::int64_t kNearBytes = std::int64_t{8} << 20;
 constexpr std::int64_t prefetch_entries(std::int64_t lines, std::int64_t bytes) {
-  if (lines <= 2 && bytes <= kNearBytes) return kNearAhead;
+  if (lines <= 4 && bytes <= kNearBytes) return kNearAhead;
   return lines > 8 ? kMostAhead / 2 : kMostAhead;
 }
 
