@@ -431,13 +431,12 @@ TEST_P(EveryPlan, GivesEachGradientByItself) {
 
 TEST_P(EveryPlan, HasTheSameBitsOnAnyNumberOfWorkers) {
   // Large enough for several workers and, with 40 channels, for several slices and a padded one.
-  const graph::Gso large = graph::make_gso(graph::make_random_connected(1500, 3000, 5));
   const bool sequences = GetParam() != Plan::kDoubling;
   const bool spectral = GetParam() == Plan::kSpectral;  // decomposes each of them
-  const graph::Operators three = in_groups(
-      spectral ? graph::make_gso(graph::make_random_connected(500, 900, 5)) : large, spectral);
-  const graph::Operators alike =
-      in_like_groups(spectral ? graph::make_gso(graph::make_random_connected(500, 900, 5)) : large);
+  const graph::Gso large = graph::make_gso(spectral ? graph::make_random_connected(600, 1200, 5)
+                                                    : graph::make_random_connected(1500, 3000, 5));
+  const graph::Operators three = in_groups(large, spectral);
+  const graph::Operators alike = in_like_groups(large);
   // Enough for several pieces of a sum over all nodes.
   const graph::Operators low_rank = beside_low_rank(spectral ? 300 : 5000);
   for (const auto& [operators, temporal] :
