@@ -27,7 +27,7 @@ using ::testing::Eq;
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 constexpr std::int64_t kChannels = 256;
-constexpr std::int64_t kDraws = 128;
+constexpr std::int64_t kDraws = 64;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
