@@ -37,7 +37,7 @@ struct Panel {
   static constexpr int kPanels = kManyRegisters && kVectors == 1 ? 2 : 1;
 };
 
-/// Row `r` of a panel of y: the sums, and what is added to them.
+/// Row `row` of the panel of y that begins at column `begin`: the sums, and what is added to them.
 template <typename T>
 HWY_INLINE void store_row(const MatmulArgs<T>& p, const typename Panel<T>::V* sum, std::int64_t row,
                           std::int64_t begin) {

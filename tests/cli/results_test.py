@@ -222,6 +222,7 @@ class Readme(unittest.TestCase):
                 ("`diameter`", "gpp", "diameter", 3, "seeds"), ("the same, *oracle", "gpp", "published-sssp", 3, "seeds"),
                 ("`gpp-published-eccentricity`", "gpp", "published-eccentricity", 3, "seeds"),
                 ("`eccentricity`", "gpp", "eccentricity", 3, "seeds"),
+                ("`wikimath-reconstructed`", "temporal", "wikimath-reconstructed-weekly", 3, "seeds"),
                 ("`metr-la-29`", "traffic", "metr-la-29-weekly", 3, "seeds"),
                 ("`pems-bay-67`", "traffic", "pems-bay-67-weekly", 3, "seeds")):
             values = self.values(experiment, row)
