@@ -85,6 +85,10 @@ class SliceView {
   std::int64_t batch_;
 };
 
+/// Whether a step needs nothing but the one before: no input of its own, nobody to hand its state
+/// to.
+bool steps_go_on(const RecurrenceShape& shape) { return !shape.temporal && !shape.all_outputs(); }
+
 constexpr std::int64_t kForwardSlices = 3;
 /// Two states, the sum for the input, the partner of the products; the gradient of a step, if every
 /// output has one.
@@ -192,25 +196,31 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
                 x = states[0];
               }
               if (!shape.temporal) view.pack(in.input, c);
-              for (std::int64_t t = 0; t < shape.num_steps; ++t) {
+              for (std::int64_t t = 0; t < shape.num_steps;) {
                 // Without X(0) the first state is C(1) itself, packed into a buffer that later
                 // steps leave alone for as long as it is read.
-                const auto other = [&] { return x == states[0] ? states[1] : states[0]; };
+                std::int64_t steps = 1;
                 if (x == nullptr) {
                   if (shape.temporal) view.pack(in.input, t, states[0]);
                   x = shape.temporal ? states[0] : c;
                 } else {
                   if (shape.temporal) view.pack(in.input, t, c);
+                  if (steps_go_on(shape)) steps = shape.num_steps - t;
                   step.a = view.op().at(view.batch(), t);
-                  for (std::int64_t left = shape.hops_per_step; left > 0; --left) {
-                    step.x = x;
-                    step.add = left == 1 ? c : nullptr;
-                    step.y = other();
-                    kernels::slice_step(step);
-                    x = step.y;
-                  }
+                  T* const targets[2] = {x == states[0] ? states[1] : states[0],
+                                         x == states[0] ? states[0] : states[1]};
+                  const std::int64_t hops = steps * shape.hops_per_step;
+                  view.op().waves(hops,
+                                  [&](std::int64_t hop, std::int64_t first, std::int64_t count) {
+                                    step.x = hop == 0 ? x : targets[(hop - 1) % 2];
+                                    step.add = (hop + 1) % shape.hops_per_step == 0 ? c : nullptr;
+                                    step.y = targets[hop % 2];
+                                    kernels::slice_step(rows_of(step, first, count));
+                                  });
+                  x = targets[(hops - 1) % 2];
                 }
-                if (shape.all_outputs()) view.unpack(x, output, t);
+                t += steps;
+                if (shape.all_outputs()) view.unpack(x, output, t - 1);
               }
               if (!shape.all_outputs()) view.unpack(x, output);
             });
@@ -299,12 +309,13 @@ void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, c
   const bool through_initial =
       out.initial != nullptr || ((wants_sigma || wants_entries) && call.has_initial);
   // t counts the states X(t) that the gradient arrives at; t = 0 is the initial one.
-  for (std::int64_t t = shape.num_steps - 1; t >= (through_initial ? 0 : 1); --t) {
+  std::int64_t steps = 1;
+  for (std::int64_t t = shape.num_steps - 1; t >= (through_initial ? 0 : 1); t -= steps) {
+    // All of them but the one from X(0), which has another partner.
+    steps = steps_go_on(shape) && !wants_entries && t > 0 ? t : 1;
     step.a_transposed = view.op().transposed_at(view.batch(), t);
     const bool takes_more = shape.all_outputs() && t > 0;
     if (takes_more) view.pack(grad, t - 1, add);
-    const std::int64_t steps = shape.all_outputs() ? 1 : shape.num_steps - t;
-    step.weight = static_cast<double>(steps * shape.hops_per_step);
     if (t == 0 && (wants_sigma || wants_entries)) {
       view.pack(kept.inputs.initial, other);
     } else if (shape.all_outputs() ? wants_sigma || wants_entries : wants_sigma && shape.temporal) {
@@ -315,16 +326,20 @@ void slice_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, c
       pairing.x = t == 0 || shape.all_outputs() ? other : replay.at(t);
       kernels::slice_entry_grad(pairing);
     }
-    for (std::int64_t left = shape.hops_per_step; left > 0; --left) {
-      const bool is_last = left == 1;
-      step.p = p;
-      step.p_next = p == states[0] ? states[1] : states[0];
+    T* const targets[2] = {p == states[0] ? states[1] : states[0], p};
+    const std::int64_t hops = steps * shape.hops_per_step;
+    view.op().waves(hops, [&](std::int64_t hop, std::int64_t first, std::int64_t count) {
+      const std::int64_t from_end = shape.num_steps - t + hop / shape.hops_per_step;
+      step.weight = static_cast<double>((shape.all_outputs() ? 1 : from_end) * shape.hops_per_step);
+      const bool is_last = (hop + 1) % shape.hops_per_step == 0;
+      step.p = targets[(hop + 1) % 2];
+      step.p_next = targets[hop % 2];
       step.add = is_last && takes_more ? add : nullptr;
       step.total = is_last && !shape.temporal && out.input != nullptr && t > 0 ? total : nullptr;
       step.other = is_last && wants_sigma ? other : nullptr;
-      kernels::slice_adjoint_step(step);
-      p = step.p_next;
-    }
+      kernels::slice_adjoint_step(rows_of(step, first, count));
+    });
+    p = targets[(hops - 1) % 2];
     if (t == 0) {
       if (out.initial != nullptr) view.unpack(p, out.initial);
     } else if (shape.temporal && out.input != nullptr) {

@@ -132,15 +132,40 @@ struct SlicePlace {
   }
 };
 
+/// Powers of conj(sigma), and what sigma^hop has as derivative, hop conj(sigma)^(hop - 1): found
+/// one after the other, and there for as many hops as are under way at once.
+class AdjointFactors {
+ public:
+  /// Of a place with conj(sigma).
+  explicit AdjointFactors(const SlicePlace& place) : place_(place) {
+    for (std::int64_t c = 0; c < place.width / 2; ++c) powers_[0].set(c, 1.0);
+  }
+  const SlicePower& power(std::int64_t hop) {
+    for (; last_ < hop; ++last_) {
+      const SlicePower& before = powers_[last_ % kKept];
+      for (std::int64_t c = 0; c < place_.width / 2; ++c) {
+        powers_[(last_ + 1) % kKept].set(c, before.at(c) * place_.sigma.at(c));
+        weights_[(last_ + 1) % kKept].set(c, static_cast<double>(last_ + 1) * before.at(c));
+      }
+    }
+    return powers_[hop % kKept];
+  }
+  const SlicePower& weight(std::int64_t hop) const { return weights_[hop % kKept]; }
+
+ private:
+  static constexpr std::int64_t kKept = HopWaves::kMost + 1;
+  const SlicePlace& place_;
+  std::int64_t last_ = 0;
+  SlicePower powers_[kKept];
+  SlicePower weights_[kKept];
+};
+
 /// S of one slice, move by move.
 class SliceDoubling {
  public:
   /// `slices`: room for kSlices of them, the first of which is C.
-  SliceDoubling(const SlicePlace& place, const kernels::CsrView<float>& a, Bf16* slices)
-      : place_(place), size_(place.size), c_(slices), s_(slices) {
-    step_.a = a;
-    step_.lanes = place.lanes;
-  }
+  SliceDoubling(const SlicePlace& place, const SliceOperator<float>& op, Bf16* slices)
+      : place_(place), op_(op), c_(slices), s_(slices) {}
   const Bf16* state() const { return s_; }
 
   bool run(const std::vector<Doubling>& recipe) {
@@ -159,35 +184,38 @@ class SliceDoubling {
       power.set(c, power_of(place_.sigma.at(c), hops));
       if (!(std::abs(power.at(c)) <= kLargest)) return false;
     }
-    step_.x = s_;
-    step_.add = nullptr;
-    step_.sigma_re = step_.sigma_im = nullptr;
-    for (std::int64_t left = hops; left > 1; --left) {
-      step_.y = unused();
-      kernels::slice_step(step_);
-      step_.x = step_.y;
-    }
-    if (hops > 1 && !in_range(step_.x, size_)) return false;
-    step_.y = unused();
-    step_.add = base;
-    step_.sigma_re = power.rounded_re;
-    step_.sigma_im = power.rounded_im;
-    kernels::slice_step(step_);
-    s_ = step_.y;
+    Bf16* const one = unused(nullptr);
+    Bf16* const targets[2] = {one, unused(one)};
+    kernels::Bf16SliceStep step;
+    step.a = op_.a;
+    step.lanes = place_.lanes;
+    const auto target_of = [&](std::int64_t hop) { return targets[hop % 2]; };
+    op_.waves(hops - 1, [&](std::int64_t hop, std::int64_t first, std::int64_t count) {
+      step.x = hop == 0 ? s_ : target_of(hop - 1);
+      step.y = target_of(hop);
+      kernels::slice_step(rows_of(step, first, count));
+    });
+    step.x = hops == 1 ? s_ : target_of(hops - 2);
+    if (hops > 1 && !in_range(step.x, place_.size)) return false;
+    step.y = target_of(hops - 1);
+    step.add = base;
+    step.sigma_re = power.rounded_re;
+    step.sigma_im = power.rounded_im;
+    kernels::slice_step(step);
+    s_ = step.y;
     return true;
   }
-  /// A slice that holds neither C, nor S, nor what the next hop reads.
-  Bf16* unused() const {
-    Bf16* slice = c_ + size_;
-    while (slice == s_ || slice == step_.x) slice += size_;
+  /// A slice that holds neither C, nor S, nor is `taken`.
+  Bf16* unused(const Bf16* taken) const {
+    Bf16* slice = c_ + place_.size;
+    while (slice == s_ || slice == taken) slice += place_.size;
     return slice;
   }
 
   const SlicePlace& place_;
-  std::int64_t size_;
+  const SliceOperator<float>& op_;
   Bf16* c_;
   const Bf16* s_;
-  kernels::Bf16SliceStep step_;
 };
 
 bool run_forward_bf16(const RecurrenceCall& call, const RecurrenceInputs<float>& in, float* output,
@@ -221,7 +249,7 @@ bool run_forward_bf16(const RecurrenceCall& call, const RecurrenceInputs<float>&
                 kernels::pack_slice(in.input + place.begin, shape.channels, shape.num_nodes(),
                                     place.width, place.lanes, c, op.node);
               }
-              SliceDoubling doubling(place, op.a, c);
+              SliceDoubling doubling(place, op, c);
               if (!doubling.run(recipe)) {
                 inside = false;
                 return;
@@ -266,30 +294,28 @@ void run_backward_bf16(const RecurrenceCall& call, const RecurrenceKept<float>& 
               if (total != nullptr) std::fill(total, total + size, 0.0f);
               kernels::pack_slice(grad + place.begin, shape.channels, shape.num_nodes(),
                                   place.width, place.lanes, states, op.node);
-              step.r = states;
-              SlicePower powers[2];  // conj(sigma)^(hop - 1) and ^hop, in turns
-              SlicePower weight;     // hop conj(sigma)^(hop - 1), what sigma^hop has as derivative
-              for (std::int64_t c = 0; c < place.width / 2; ++c) powers[0].set(c, 1.0);
-              for (std::int64_t hop = 1; hop < shape.num_steps; ++hop) {
-                const SlicePower& before = powers[(hop - 1) % 2];
-                SlicePower& now = powers[hop % 2];
-                for (std::int64_t c = 0; c < place.width / 2; ++c) {
-                  now.set(c, before.at(c) * place.sigma.at(c));
-                  weight.set(c, static_cast<double>(hop) * before.at(c));
-                }
-                step.r_next = step.r == states ? states + size : states;
+              AdjointFactors factors(place);
+              Bf16* const targets[2] = {states + size, states};
+              const std::int64_t hops = shape.num_steps - 1;
+              op.waves(hops, [&](std::int64_t index, std::int64_t first, std::int64_t count) {
+                const std::int64_t hop = index + 1;
+                const SlicePower& before = factors.power(hop - 1);
+                const SlicePower& now = factors.power(hop);
+                const SlicePower& weight = factors.weight(hop);
+                step.r = targets[(index + 1) % 2];
+                step.r_next = targets[index % 2];
                 // P(1) + P(2) at the second hop, and so on; the last one alone if it is left over.
                 const bool is_second = hop % 2 == 0;
-                step.total = is_second || hop + 1 == shape.num_steps ? total : nullptr;
+                step.total = is_second || hop == hops ? total : nullptr;
                 step.factor_re = now.rounded_re;
                 step.factor_im = now.rounded_im;
-                step.before_re = is_second ? before.rounded_re : nullptr;
-                step.before_im = is_second ? before.rounded_im : nullptr;
+                step.before = is_second ? step.r : nullptr;
+                step.before_re = before.rounded_re;
+                step.before_im = before.rounded_im;
                 step.weight_re = weight.re;
                 step.weight_im = weight.im;
-                kernels::slice_adjoint_step(step);
-                step.r = step.r_next;
-              }
+                kernels::slice_adjoint_step(rows_of(step, first, count));
+              });
               if (total == nullptr) return;
               kernels::unpack_total(total, shape.num_nodes(), place.width, place.lanes,
                                     grad + place.begin, out.input + place.begin, shape.channels,

@@ -93,8 +93,8 @@ void from_slices(const Slices& slices, const SliceOperator<T>& op, const S* slic
 
 /// out = A^hops x, each slice by itself; out is not x. `scratch` holds a slice per worker.
 template <typename T, typename S>
-void power_into(const Slices& slices, const kernels::CsrView<T>& matrix, const S* x,
-                std::int64_t hops, S* out, S* scratch, const Executor& executor) {
+void power_into(const Slices& slices, const HopWaves& waves, const kernels::CsrView<T>& matrix,
+                const S* x, std::int64_t hops, S* out, S* scratch, const Executor& executor) {
   using Step = std::conditional_t<kIsBf16<S>, kernels::Bf16SliceStep, kernels::SliceStep<T>>;
   const std::int64_t work =
       hops * slices.batch * slices.width() * (matrix.row_ptr[matrix.num_rows] + matrix.num_rows);
@@ -103,13 +103,14 @@ void power_into(const Slices& slices, const kernels::CsrView<T>& matrix, const S
         Step step;
         step.a = matrix;
         step.lanes = slices.lanes;
-        step.x = x + task * slices.slice();
-        for (std::int64_t left = hops; left > 0; --left) {
-          // Targets take turns so that the last one is `out`.
-          step.y = left % 2 == 1 ? out + task * slices.slice() : scratch + worker * slices.slice();
-          kernels::slice_step(step);
-          step.x = step.y;
-        }
+        // They take turns, and the last one is `out`.
+        S* const targets[2] = {scratch + worker * slices.slice(), out + task * slices.slice()};
+        waves(hops, [&](std::int64_t hop, std::int64_t first, std::int64_t count) {
+          const std::int64_t left = hops - hop;
+          step.x = hop == 0 ? x + task * slices.slice() : targets[(left + 1) % 2];
+          step.y = targets[left % 2];
+          kernels::slice_step(rows_of(step, first, count));
+        });
       });
 }
 
@@ -290,7 +291,7 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
   to_slices<T, S>(slices, op, in.input, c, executor);
   const S* s = c;
   const auto advance = [&](std::int64_t hops, const T* power, bool doubles) {
-    power_into<T, S>(slices, op.a, s, hops, moved, buffers.hops, executor);
+    power_into<T, S>(slices, op.waves, op.a, s, hops, moved, buffers.hops, executor);
     if (!in_range<S>(moved, slices.size(), executor)) return false;
     S* const next = slot(++move);
     times_w<T, S>(slices, moved, power, Transpose::kNo, doubles ? s : c, next, buffers.packed,
@@ -307,7 +308,8 @@ bool run_forward(const RecurrenceCall& call, const RecurrenceInputs<T>& in, T* o
   if (call.has_initial) {
     S* const carried = keeps ? saved + num_kept * slices.size() : buffers.c;
     to_slices<T, S>(slices, op, in.initial, moved, executor);
-    power_into<T, S>(slices, op.a, moved, shape.num_steps, carried, buffers.hops, executor);
+    power_into<T, S>(slices, op.waves, op.a, moved, shape.num_steps, carried, buffers.hops,
+                     executor);
     if (!in_range<S>(carried, slices.size(), executor)) return false;
     times_w<T, S>(slices, carried, chain.power(chain.count - 1), Transpose::kNo, s, buffers.s,
                   buffers.packed, executor);
@@ -381,8 +383,8 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
     if (out.initial != nullptr) {
       times_w<T, S>(slices, g, chain.power(last), Transpose::kYes, nullptr, h, buffers.packed,
                     executor);
-      power_into<T, S>(slices, op.a_transposed, h, shape.num_steps, buffers.carried, buffers.hops,
-                       executor);
+      power_into<T, S>(slices, op.waves, op.a_transposed, h, shape.num_steps, buffers.carried,
+                       buffers.hops, executor);
       from_slices<T, S>(slices, op, buffers.carried, out.initial, executor);
     }
   }
@@ -390,7 +392,7 @@ void run_backward(const RecurrenceCall& call, const RecurrenceKept<T>& kept, con
   bool has_grad_c = false;
   const auto retreat = [&](std::int64_t hops, const T* power, bool doubles, T* grad_power) {
     --move;
-    power_into<T, S>(slices, op.a_transposed, g, hops, h, buffers.hops, executor);
+    power_into<T, S>(slices, op.waves, op.a_transposed, g, hops, h, buffers.hops, executor);
     if (wants_w) {
       gram<T, S>(slices, saved + move * slices.size(), h, grad_power, buffers.of_gram, executor);
       if (!doubles) add_numbers(grad_power, matrix, buffers.grad_w, executor);

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "mpssm/engine/hop_waves.h"
 #include "mpssm/engine/recurrence.h"
 #include "mpssm/graph/order.h"
+#include "mpssm/graph/row_reach.h"
 #include "mpssm/kernels/recurrence.h"
 
 namespace mpssm::engine {
@@ -18,6 +20,9 @@ namespace mpssm::engine {
 /// Products of a slice with A in a call from which on an order may pay: on a shuffled grid of a
 /// million nodes its making took as long as nine of them saved.
 inline constexpr std::int64_t kLeastOrderedHops = 16;
+
+/// Hops of a call from which on it pays to look how far rows reach.
+inline constexpr std::int64_t kLeastWavedHops = 4;
 
 /// Whether a call takes the nodes of a group's operator in another order. Depends on operator and
 /// sizes alone: forward and backward agree, for any number of threads and on every machine.
@@ -40,14 +45,24 @@ bool takes_order(const RecurrenceShape& shape, std::int64_t group) {
   return graph::entries_brought_near(shape.gso.of_group(group)) >= (sequence ? 3.0 : 1.0);
 }
 
+/// Whether hops may follow each other in waves; by operator and hops alone, as the order of nodes.
+inline bool takes_waves(const RecurrenceShape& shape) {
+  if (shape.temporal || shape.gso.is_sequence()) return false;
+  if (shape.ordering != Ordering::kWhereItPays) return shape.ordering == Ordering::kAlways;
+  return shape.num_nodes() >= graph::kLeastOrderedNodes &&
+         (shape.num_steps - 1) * shape.hops_per_step >= kLeastWavedHops;
+}
+
 template <typename T>
 struct SliceOperator {
   kernels::CsrView<T> a;  ///< of every step; of a sequence of graphs see at()
   kernels::CsrView<T> a_transposed;
   const std::int32_t* node = nullptr;   ///< row of the slice -> node, to pack
   const std::int32_t* place = nullptr;  ///< node -> row of the slice, to unpack
+  HopWaves waves;                       ///< through hops between which nothing else happens
 
-  explicit SliceOperator(const RecurrenceShape& shape, std::int64_t group = 0) {
+  explicit SliceOperator(const RecurrenceShape& shape, std::int64_t group = 0)
+      : waves(shape.num_nodes()) {
     if (shape.gso.is_sequence()) {
       sequence_ = &shape.gso;
       group_ = group;
@@ -55,13 +70,19 @@ struct SliceOperator {
     }
     a = shape.gso.of_group(group).view<T>();
     a_transposed = shape.gso.of_group(group).transpose_view<T>();
-    if (!takes_order<T>(shape, group)) return;
-    const graph::OrderedGso<T>& ordered = graph::ordered_gso<T>(shape.gso.of_group(group));
-    const graph::NodeOrder& order = graph::node_order(shape.gso.of_group(group));
-    a = ordered.view();
-    a_transposed = ordered.transpose_view();
-    node = order.node.data();
-    place = order.place.data();
+    const bool is_ordered = takes_order<T>(shape, group);
+    if (is_ordered) {
+      const graph::OrderedGso<T>& ordered = graph::ordered_gso<T>(shape.gso.of_group(group));
+      const graph::NodeOrder& order = graph::node_order(shape.gso.of_group(group));
+      a = ordered.view();
+      a_transposed = ordered.transpose_view();
+      node = order.node.data();
+      place = order.place.data();
+    }
+    if (takes_waves(shape)) {
+      waves = HopWaves(shape.num_nodes(),
+                       graph::row_reach<T>(shape.gso.of_group(group), is_ordered), row_bytes());
+    }
   }
 
   /// A of the step from X(t) to X(t+1) of one copy of the batch, and its transpose.
@@ -74,6 +95,14 @@ struct SliceOperator {
   }
 
  private:
+  /// What a hop touches for a row: states, input and sum in slices, and its entries.
+  std::int64_t row_bytes() const {
+    constexpr std::int64_t kSliceBytes = kernels::kMaxSliceLanes<T> * sizeof(T);
+    constexpr std::int64_t kEntryBytes = sizeof(std::int32_t) + sizeof(T);
+    return 4 * kSliceBytes + sizeof(std::int64_t) +
+           kEntryBytes * a.row_ptr[a.num_rows] / std::max<std::int64_t>(a.num_rows, 1);
+  }
+
   const graph::Operators* sequence_ = nullptr;
   std::int64_t group_ = 0;
 };

@@ -16,6 +16,7 @@ namespace mpssm::graph {
 
 struct EigenCache;  // gso_data.h
 struct OrderCache;
+struct ReachCache;
 
 enum class GsoKind {
   kSymNormalized,         ///< D^-1/2 (M + loops) D^-1/2, the paper's operator
@@ -137,6 +138,7 @@ class Gso {
   explicit Gso(std::shared_ptr<const Data> data);
   friend EigenCache& eigen_cache(const Gso& gso);
   friend OrderCache& order_cache(const Gso& gso);
+  friend ReachCache& reach_cache(const Gso& gso);
   std::shared_ptr<const Data> data_;
 };
 

@@ -10,6 +10,7 @@
 #include "mpssm/graph/csr.h"
 #include "mpssm/graph/gso.h"
 #include "mpssm/graph/order.h"
+#include "mpssm/graph/row_reach.h"
 #include "mpssm/graph/spectrum.h"
 
 namespace mpssm::graph {
@@ -38,6 +39,17 @@ struct OrderCache {
 };
 OrderCache& order_cache(const Gso& gso);
 
+/// row_reach(), found at its first call: of the nodes as they come, and in node_order().
+struct ReachCache {
+  struct Order {
+    std::once_flag once;
+    RowReach reach;
+  };
+  Order given;
+  Order node_order;
+};
+ReachCache& reach_cache(const Gso& gso);
+
 /// Gso::transposed_entries(), found at its first call.
 struct TransposeCache {
   std::once_flag once;
@@ -58,6 +70,7 @@ struct Gso::Data {
 
   mutable EigenCache eigen;
   mutable OrderCache order;
+  mutable ReachCache reach;
   mutable TransposeCache transpose;
 };
 

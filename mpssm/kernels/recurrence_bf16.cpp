@@ -149,8 +149,8 @@ MPSSM_BF16_DOT HWY_INLINE void adjoint_rows(const Bf16SliceAdjointStep& p) {
           auto total_im = hn::LoadU(d, total + R::kWords);
           add_product(d, p.factor_re + channel, p.factor_im + channel, q_re[v], q_im[v], total_re,
                       total_im);
-          if (p.before_re != nullptr) {
-            const auto words = bf16::load_words(d, p.r + at);
+          if (p.before != nullptr) {
+            const auto words = bf16::load_words(d, p.before + at);
             add_product(d, p.before_re + channel, p.before_im + channel, bf16::even_of(d, words),
                         bf16::odd_of(d, words), total_re, total_im);
           }

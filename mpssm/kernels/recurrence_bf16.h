@@ -42,7 +42,7 @@ void slice_step(const Bf16SliceStep& step) noexcept;
 /// One step backwards, without sigma on the way: rounded at every step, a number that shrinks by
 /// less than its last bit would not shrink at all. With q = A' r, complex factors per channel:
 ///   r_next = q
-///   total += factor * q (+ factor_before * r)
+///   total += factor * q (+ factor_before * before)
 ///   grad  += weight * sum over nodes of q * conj(other)
 struct Bf16SliceAdjointStep {
   CsrView<float> a_transposed;
@@ -54,7 +54,8 @@ struct Bf16SliceAdjointStep {
   float* total = nullptr;
   const float* factor_re = nullptr;  // [lanes / 2]
   const float* factor_im = nullptr;
-  const float* before_re = nullptr;  // [lanes / 2], optional: of r
+  const Bf16* before = nullptr;      // [N][lanes], optional: r, for a total of two steps
+  const float* before_re = nullptr;  // [lanes / 2]
   const float* before_im = nullptr;
   const Bf16* other = nullptr;  // [N][lanes], optional; absent: grad is left alone
   double* grad_re = nullptr;    // [lanes / 2]

@@ -612,6 +612,39 @@ TEST(EngineRecurrence, OrdersALargeGraphWhateverTheWorkers) {
   EXPECT_FALSE(run<float>(c, grad, SerialExecutor()).w_state == one.w_state);
 }
 
+// A grid in order, larger than a cache: hops go through it in waves, which changes the order of
+// sums over the nodes alone.
+TEST(EngineRecurrence, TakesHopsThroughALargeGraphInWaves) {
+  constexpr std::int64_t kSide = 260;
+  graph::EdgeList edges;
+  edges.num_nodes = kSide * kSide;
+  for (std::int64_t i = 0; i + kSide < edges.num_nodes; ++i) {
+    for (const std::int64_t step : {std::int64_t{1}, kSide}) {
+      edges.src.push_back(i);
+      edges.dst.push_back(i + step);
+    }
+  }
+  for (const auto direction : {graph::Direction::kUndirected, graph::Direction::kDirected}) {
+    const graph::Gso gso = graph::make_gso(graph::Graph::from_edges(edges, direction),
+                                           {.kind = graph::GsoKind::kRandomWalk});
+    for (const bool has_initial : {false, true}) {
+      for (const Plan plan : {Plan::kDiagonal, Plan::kDoubling}) {
+        Case c = make_case(plan, gso, 1, 11, 4, false, Outputs::kLast, has_initial);
+        c.call.wanted = {.input = true, .w_state = true, .initial = has_initial};
+        const Numbers grad = random_numbers(c.output_size(), 4);
+        const Result<float> in_waves = run<float>(c, grad, SerialExecutor());
+        EXPECT_TRUE(run<float>(c, grad, ThreadPool(2)) == in_waves) << describe(c);
+        c.call.shape.ordering = Ordering::kNever;
+        Result<float> hop_by_hop = run<float>(c, grad, SerialExecutor());
+        expect_near(as<double>(in_waves.w_state), as<double>(hop_by_hop.w_state), 1e-5,
+                    describe(c));
+        hop_by_hop.w_state = in_waves.w_state;
+        EXPECT_TRUE(hop_by_hop == in_waves) << describe(c);
+      }
+    }
+  }
+}
+
 /// d <grad, definition> / d A's entries, by central differences.
 Numbers entry_differences(const Case& c, const Numbers& grad) {
   const auto values = c.call.shape.gso.only().values<double>();

@@ -412,6 +412,7 @@ TEST_F(Bfloat16, SliceAdjointStepSumsWhatItSays) {
         step.total = total.data();
         step.factor_re = factor_re.data();
         step.factor_im = factor_im.data();
+        step.before = with_r ? step.r : nullptr;
         step.before_re = with_r ? before_re.data() : nullptr;
         step.before_im = with_r ? before_im.data() : nullptr;
         step.other = other.data();
