@@ -85,9 +85,11 @@ class SliceView {
   std::int64_t batch_;
 };
 
-/// Whether a step needs nothing but the one before: no input of its own, nobody to hand its state
-/// to.
-bool steps_go_on(const RecurrenceShape& shape) { return !shape.temporal && !shape.all_outputs(); }
+/// Whether a step needs nothing but the one before: no input or operator of its own, nobody to hand
+/// its state to.
+bool steps_go_on(const RecurrenceShape& shape) {
+  return !shape.temporal && !shape.all_outputs() && !shape.gso.is_sequence();
+}
 
 constexpr std::int64_t kForwardSlices = 3;
 /// Two states, the sum for the input, the partner of the products; the gradient of a step, if every
