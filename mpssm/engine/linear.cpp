@@ -44,33 +44,6 @@ void multiply_rounded(const MatmulBatch<float>& args, std::int64_t b, std::int64
   kernels::matmul(block, 0, end - begin);
 }
 
-/// sum [left, right] += x' g over `rows` rows, left and right being padded to whole panels;
-/// `packed` has room for both, rounded or not.
-template <typename T>
-void add_transposed(const T* x, std::int64_t x_columns, const T* g, std::int64_t g_columns,
-                    std::int64_t rows, std::int64_t left, std::int64_t right, T* sum, T* packed) {
-  kernels::MatmulTransposedArgs<T> args;
-  args.left = left;
-  args.right = right;
-  args.x = packed;
-  args.g = packed + kPackedRows * left;
-  args.sum = sum;
-  args.x_layout = args.g_layout = {kernels::kPanelColumns, rows * kernels::kPanelColumns};
-  kernels::pack_rows(x, rows, x_columns, packed);
-  kernels::pack_rows(g, rows, g_columns, packed + kPackedRows * left);
-  kernels::matmul_transposed(args, 0, rows);
-}
-
-void add_transposed_rounded(const float* x, std::int64_t x_columns, const float* g,
-                            std::int64_t g_columns, std::int64_t rows, std::int64_t left,
-                            std::int64_t right, float* sum, float* packed) {
-  auto* const x_pairs = reinterpret_cast<kernels::Bf16*>(packed);
-  kernels::Bf16* const g_pairs = x_pairs + kPackedRows * left;
-  kernels::pack_row_pairs(x, rows, x_columns, x_pairs);
-  kernels::pack_row_pairs(g, rows, g_columns, g_pairs);
-  kernels::matmul_transposed({left, right, rows, x_pairs, g_pairs, sum});
-}
-
 }  // namespace
 
 template <typename T>
@@ -148,13 +121,12 @@ void transposed_matmul(const T* x, const T* g, std::int64_t rows, std::int64_t l
           const T* const g_rows = g + row * right_columns;
           if constexpr (std::is_same_v<T, float>) {
             if (precision == Precision::kBf16) {
-              add_transposed_rounded(x_rows, left_columns, g_rows, right_columns, count, left,
-                                     right, sum, packed);
+              kernels::add_transposed(x_rows, left_columns, g_rows, right_columns, count, sum,
+                                      reinterpret_cast<kernels::Bf16*>(packed));
               continue;
             }
           }
-          add_transposed(x_rows, left_columns, g_rows, right_columns, count, left, right, sum,
-                         packed);
+          kernels::add_transposed(x_rows, left_columns, g_rows, right_columns, count, sum, packed);
         }
       });
   const bool is_one = parts.count == 1;

@@ -116,29 +116,15 @@ struct WeightSums {
   }
   void add(const T* x, const T* g, std::int64_t rows, std::int64_t part,
            std::int64_t worker) const {
-    T* const x_packed = packed + worker * kTileRows * (padded_left + padded_right);
+    T* const scratch = packed + worker * kTileRows * (padded_left + padded_right);
     T* const sum = sums + part * padded_left * padded_right;
     if constexpr (std::is_same_v<T, float>) {
       if (is_bf16) {
-        auto* const x_pairs = reinterpret_cast<kernels::Bf16*>(x_packed);
-        kernels::Bf16* const g_pairs = x_pairs + kTileRows * padded_left;
-        kernels::pack_row_pairs(x, rows, left, x_pairs);
-        kernels::pack_row_pairs(g, rows, right, g_pairs);
-        return kernels::matmul_transposed({padded_left, padded_right, rows, x_pairs, g_pairs, sum});
+        auto* const pairs = reinterpret_cast<kernels::Bf16*>(scratch);
+        return kernels::add_transposed(x, left, g, right, rows, sum, pairs);
       }
     }
-    T* const g_packed = x_packed + kTileRows * padded_left;
-    kernels::pack_rows(x, rows, left, x_packed);
-    kernels::pack_rows(g, rows, right, g_packed);
-    kernels::MatmulTransposedArgs<T> args;
-    args.left = padded_left;
-    args.right = padded_right;
-    args.x = x_packed;
-    args.x_layout = {kernels::kPanelColumns, rows * kernels::kPanelColumns};
-    args.g = g_packed;
-    args.g_layout = {kernels::kPanelColumns, rows * kernels::kPanelColumns};
-    args.sum = sum;
-    kernels::matmul_transposed(args, 0, rows);
+    kernels::add_transposed(x, left, g, right, rows, sum, scratch);
   }
   void finish(T* out, const Executor& executor) const {
     if (parts > 1) sum_of_parts(sums, parts, padded_left * padded_right, total, executor);

@@ -7,11 +7,14 @@
 #include "mpssm/kernels/matmul.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpssm/kernels/matmul.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
+
+#include "mpssm/kernels/panel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mpssm::kernels::HWY_NAMESPACE {
@@ -27,38 +30,36 @@ inline constexpr int kLeft = kManyRegisters ? 8 : 6;
 // Rows of the transposed product that are summed in registers before they go to memory.
 inline constexpr std::int64_t kDepth = 96;
 
+// Panels side by side in a block of sums.
 template <typename T>
-struct Panel {
-  using D = hn::CappedTag<T, kPanelColumns>;
-  using V = hn::Vec<D>;
-  static constexpr std::int64_t kWidth = static_cast<std::int64_t>(hn::MaxLanes(D()));
-  static constexpr int kVectors = static_cast<int>(kPanelColumns / kWidth);
-  // Panels side by side in a block of sums.
-  static constexpr int kPanels = kManyRegisters && kVectors == 1 ? 2 : 1;
-};
+inline constexpr int kPanelsAbreast = kManyRegisters&& Panel<T>::kVectors == 1 ? 2 : 1;
 
-/// Row `row` of the panel of y that begins at column `begin`: the sums, and what is added to them.
-template <typename T>
-HWY_INLINE void store_row(const MatmulArgs<T>& p, const typename Panel<T>::V* sum, std::int64_t row,
-                          std::int64_t begin) {
+/// kCount rows of a panel of y from `row` on: the sums, `stride` vectors from row to row, and what
+/// is added to them.
+template <typename T, int kCount, int kStride>
+HWY_INLINE void store_rows(const MatmulArgs<T>& p, const typename Panel<T>::V* sum,
+                           std::int64_t row, std::int64_t panel) {
   using P = Panel<T>;
-  const typename P::D d;
   const std::int64_t y_lanes = p.y_layout.lanes;
+  const std::int64_t begin = panel * kPanelColumns;
   const std::int64_t at =
       begin / y_lanes * p.y_layout.slice_stride + row * y_lanes + begin % y_lanes;
   const std::int64_t count = std::min(kPanelColumns, p.columns - begin);
   T* y = p.y + at;
   const T* add = p.add == nullptr ? nullptr : p.add + (p.add_is_bias ? begin : at);
-  if (count == kPanelColumns) {
-    for (int v = 0; v < P::kVectors; ++v) {
-      const auto out = add == nullptr ? sum[v] : hn::Add(sum[v], hn::LoadU(d, add + v * P::kWidth));
-      hn::StoreU(out, d, y + v * P::kWidth);
+  const std::int64_t add_stride = p.add_is_bias ? 0 : y_lanes;
+  const auto store = [&](auto is_whole) {
+    for (int r = 0; r < kCount; ++r, y += y_lanes, sum += kStride) {
+      for (int v = 0; v < P::kVectors && v * P::kWidth < count; ++v) {
+        const std::int64_t n = is_whole() ? P::kWidth : std::min(P::kWidth, count - v * P::kWidth);
+        const auto out = add == nullptr ? sum[v] : hn::Add(sum[v], P::load(add + v * P::kWidth, n));
+        P::store(out, y + v * P::kWidth, n);
+      }
+      if (add != nullptr) add += add_stride;
     }
-    return;
-  }
-  HWY_ALIGN T rest[kPanelColumns];
-  for (int v = 0; v < P::kVectors; ++v) hn::StoreU(sum[v], d, rest + v * P::kWidth);
-  for (std::int64_t j = 0; j < count; ++j) y[j] = add == nullptr ? rest[j] : rest[j] + add[j];
+  };
+  if (count == kPanelColumns) return store(std::true_type());
+  store(std::false_type());
 }
 
 /// kCount rows starting at `row` times kPanels panels; all of `inner` in registers.
@@ -90,10 +91,8 @@ HWY_INLINE void tile(const MatmulArgs<T>& p, std::int64_t row, std::int64_t pane
       }
     }
   }
-  for (int r = 0; r < kCount; ++r) {
-    for (int q = 0; q < kPanels; ++q) {
-      store_row(p, sum[r] + q * P::kVectors, row + r, (panel + q) * kPanelColumns);
-    }
+  for (int q = 0; q < kPanels; ++q) {
+    store_rows<T, kCount, kAll>(p, sum[0] + q * P::kVectors, row, panel + q);
   }
 }
 
@@ -114,7 +113,7 @@ HWY_INLINE void tiles(const MatmulArgs<T>& p, std::int64_t row, std::int64_t end
 
 template <typename T>
 HWY_INLINE void matmul_rows(const MatmulArgs<T>& p, std::int64_t row_begin, std::int64_t row_end) {
-  constexpr int kPanels = Panel<T>::kPanels;
+  constexpr int kPanels = kPanelsAbreast<T>;
   const std::int64_t panels = (p.columns + kPanelColumns - 1) / kPanelColumns;
   for (std::int64_t group = row_begin; group < row_end; group += kGroupRows) {
     const std::int64_t end = std::min(row_end, group + kGroupRows);
@@ -181,7 +180,7 @@ HWY_INLINE void transposed_slice(const T* x, std::int64_t lanes, const T* const*
 template <typename T>
 HWY_INLINE void transposed_rows(const MatmulTransposedArgs<T>& p, std::int64_t row_begin,
                                 std::int64_t row_end) {
-  constexpr int kPanels = Panel<T>::kPanels;
+  constexpr int kPanels = kPanelsAbreast<T>;
   const std::int64_t lanes = p.x_layout.lanes;
   const std::int64_t g_lanes = p.g_layout.lanes;
   for (std::int64_t begin = row_begin; begin < row_end; begin += kDepth) {
@@ -207,33 +206,57 @@ HWY_INLINE void transposed_rows(const MatmulTransposedArgs<T>& p, std::int64_t r
   }
 }
 
-/// Vectors, because the compiler cannot know that x and slices do not overlap: copied number by
-/// number this took a third of a product of 64 columns.
+/// Rows of a kilobyte and more: a column of them shares a few lines of the first-level cache.
+inline constexpr std::int64_t kWideBytes = 1024;
+
+/// Rows of a tall matrix in whole panels.
 template <typename T>
-HWY_INLINE void pack_all(const T* HWY_RESTRICT x, std::int64_t rows, std::int64_t width,
-                         T* HWY_RESTRICT slices) {
+struct PanelRows {
+  const T* x;
+  Layout layout;
+};
+
+/// x [rows, width] itself, or its copy with zeros beyond `width`.
+template <typename T>
+HWY_INLINE PanelRows<T> panel_rows(const T* HWY_RESTRICT x, std::int64_t rows, std::int64_t width,
+                                   T* HWY_RESTRICT copy) {
   using P = Panel<T>;
   const typename P::D d;
-  for (std::int64_t row = 0; row < rows; ++row, x += width) {
-    T* to = slices + row * kPanelColumns;
-    std::int64_t begin = 0;
-    for (; begin + kPanelColumns <= width; begin += kPanelColumns, to += rows * kPanelColumns) {
+  if (width % kPanelColumns == 0 && width * static_cast<std::int64_t>(sizeof(T)) < kWideBytes) {
+    return {x, {width, 0}};
+  }
+  for (std::int64_t row = 0; row < rows; ++row) {
+    T* to = copy + row * kPanelColumns;
+    for (std::int64_t j = 0; j < width; j += kPanelColumns, to += rows * kPanelColumns) {
       for (int v = 0; v < P::kVectors; ++v) {
-        hn::StoreU(hn::LoadU(d, x + begin + v * P::kWidth), d, to + v * P::kWidth);
+        const std::int64_t at = j + v * P::kWidth;
+        const std::int64_t count = std::clamp<std::int64_t>(width - at, 0, P::kWidth);
+        hn::StoreU(P::load(x + row * width + at, count), d, to + v * P::kWidth);
       }
     }
-    if (begin == width) continue;
-    for (std::int64_t j = 0; j < kPanelColumns; ++j) {
-      to[j] = begin + j < width ? x[begin + j] : T{0};
-    }
   }
+  return {copy, {kPanelColumns, rows * kPanelColumns}};
 }
 
-void PackRowsFloat(const float* x, std::int64_t rows, std::int64_t width, float* slices) {
-  pack_all(x, rows, width, slices);
+template <typename T>
+HWY_INLINE void add_transposed_rows(const T* x, std::int64_t left, const T* g, std::int64_t right,
+                                    std::int64_t rows, T* sum, T* scratch) {
+  const auto whole = [](std::int64_t width) {
+    return (width + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
+  };
+  const PanelRows<T> x_rows = panel_rows(x, rows, left, scratch);
+  const PanelRows<T> g_rows = panel_rows(g, rows, right, scratch + rows * whole(left));
+  transposed_rows<T>(
+      {whole(left), whole(right), x_rows.x, x_rows.layout, g_rows.x, g_rows.layout, sum}, 0, rows);
 }
-void PackRowsDouble(const double* x, std::int64_t rows, std::int64_t width, double* slices) {
-  pack_all(x, rows, width, slices);
+
+void AddTransposedFloat(const float* x, std::int64_t left, const float* g, std::int64_t right,
+                        std::int64_t rows, float* sum, float* scratch) {
+  add_transposed_rows(x, left, g, right, rows, sum, scratch);
+}
+void AddTransposedDouble(const double* x, std::int64_t left, const double* g, std::int64_t right,
+                         std::int64_t rows, double* sum, double* scratch) {
+  add_transposed_rows(x, left, g, right, rows, sum, scratch);
 }
 void MatmulFloat(const MatmulArgs<float>& p, std::int64_t b, std::int64_t e) {
   matmul_rows(p, b, e);
@@ -258,8 +281,8 @@ HWY_EXPORT(MatmulFloat);
 HWY_EXPORT(MatmulDouble);
 HWY_EXPORT(TransposedFloat);
 HWY_EXPORT(TransposedDouble);
-HWY_EXPORT(PackRowsFloat);
-HWY_EXPORT(PackRowsDouble);
+HWY_EXPORT(AddTransposedFloat);
+HWY_EXPORT(AddTransposedDouble);
 
 template <typename T>
 void pack_matrix(Transpose transpose, const T* w, std::int64_t inner, std::int64_t columns,
@@ -281,12 +304,6 @@ template void pack_matrix<float>(Transpose, const float*, std::int64_t, std::int
 template void pack_matrix<double>(Transpose, const double*, std::int64_t, std::int64_t,
                                   double*) noexcept;
 
-void pack_rows(const float* x, std::int64_t rows, std::int64_t width, float* slices) noexcept {
-  HWY_DYNAMIC_DISPATCH(PackRowsFloat)(x, rows, width, slices);
-}
-void pack_rows(const double* x, std::int64_t rows, std::int64_t width, double* slices) noexcept {
-  HWY_DYNAMIC_DISPATCH(PackRowsDouble)(x, rows, width, slices);
-}
 void matmul(const MatmulArgs<float>& args, std::int64_t row_begin, std::int64_t row_end) noexcept {
   HWY_DYNAMIC_DISPATCH(MatmulFloat)(args, row_begin, row_end);
 }
@@ -300,6 +317,14 @@ void matmul_transposed(const MatmulTransposedArgs<float>& args, std::int64_t row
 void matmul_transposed(const MatmulTransposedArgs<double>& args, std::int64_t row_begin,
                        std::int64_t row_end) noexcept {
   HWY_DYNAMIC_DISPATCH(TransposedDouble)(args, row_begin, row_end);
+}
+void add_transposed(const float* x, std::int64_t left, const float* g, std::int64_t right,
+                    std::int64_t rows, float* sum, float* scratch) noexcept {
+  HWY_DYNAMIC_DISPATCH(AddTransposedFloat)(x, left, g, right, rows, sum, scratch);
+}
+void add_transposed(const double* x, std::int64_t left, const double* g, std::int64_t right,
+                    std::int64_t rows, double* sum, double* scratch) noexcept {
+  HWY_DYNAMIC_DISPATCH(AddTransposedDouble)(x, left, g, right, rows, sum, scratch);
 }
 
 }  // namespace mpssm::kernels

@@ -67,9 +67,13 @@ void matmul_transposed(const MatmulTransposedArgs<float>& args, std::int64_t row
 void matmul_transposed(const MatmulTransposedArgs<double>& args, std::int64_t row_begin,
                        std::int64_t row_end) noexcept;
 
-/// Copies `rows` rows of a row-major x [rows, width] into the slices that matmul_transposed likes
-/// best, zeros beyond `width`: [slices][rows][kPanelColumns].
-void pack_rows(const float* x, std::int64_t rows, std::int64_t width, float* slices) noexcept;
-void pack_rows(const double* x, std::int64_t rows, std::int64_t width, double* slices) noexcept;
+/// The same for `rows` rows of row-major x [rows, left] and g [rows, right] of any width, sum
+/// [left, right] padded to whole panels. They are read as they lie, or, if their rows do not end
+/// with a panel or are so wide that they drive each other out of the first-level cache, from copies
+/// in slices of a panel, for which `scratch` has room: rows times both widths, padded.
+void add_transposed(const float* x, std::int64_t left, const float* g, std::int64_t right,
+                    std::int64_t rows, float* sum, float* scratch) noexcept;
+void add_transposed(const double* x, std::int64_t left, const double* g, std::int64_t right,
+                    std::int64_t rows, double* sum, double* scratch) noexcept;
 
 }  // namespace mpssm::kernels

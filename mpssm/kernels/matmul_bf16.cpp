@@ -349,6 +349,16 @@ void matmul(const Bf16MatmulArgs<Bf16>& args, std::int64_t row_begin,
 void matmul_transposed(const Bf16TransposedArgs& args) noexcept {
   HWY_DYNAMIC_DISPATCH(TransposedBf16)(args);
 }
+void add_transposed(const float* x, std::int64_t left, const float* g, std::int64_t right,
+                    std::int64_t rows, float* sum, Bf16* scratch) noexcept {
+  const auto whole = [](std::int64_t width) {
+    return (width + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
+  };
+  Bf16* const g_pairs = scratch + row_pairs_size(rows, left);
+  pack_row_pairs(x, rows, left, scratch);
+  pack_row_pairs(g, rows, right, g_pairs);
+  matmul_transposed({whole(left), whole(right), rows, scratch, g_pairs, sum});
+}
 
 }  // namespace mpssm::kernels
 #endif  // HWY_ONCE

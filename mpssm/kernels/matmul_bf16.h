@@ -73,4 +73,9 @@ struct Bf16TransposedArgs {
 };
 void matmul_transposed(const Bf16TransposedArgs& args) noexcept;
 
+/// The same for row-major x [rows, left] and g [rows, right] of any width, sum [left, right] padded
+/// to whole panels; `scratch` has room for the pairs of both.
+void add_transposed(const float* x, std::int64_t left, const float* g, std::int64_t right,
+                    std::int64_t rows, float* sum, Bf16* scratch) noexcept;
+
 }  // namespace mpssm::kernels
