@@ -147,10 +147,9 @@ void column_sums(const T* g, std::int64_t rows, std::int64_t columns, T* out, T*
   const RowParts parts(rows, place.all);
   std::fill(scratch, scratch + parts.count * columns, T{0});
   run_tasks(executor, parts.count, rows * columns, [&](std::int64_t part) {
-    T* sum = scratch + part * columns;
-    for (std::int64_t row = parts.begin(part); row < parts.end(part); ++row) {
-      for (std::int64_t j = 0; j < columns; ++j) sum[j] += g[row * columns + j];
-    }
+    const std::int64_t begin = parts.begin(part);
+    kernels::add_rows(g + begin * columns, parts.end(part) - begin, columns,
+                      scratch + part * columns);
   });
   sum_of_parts(scratch, parts.count, columns, out, executor);
 }

@@ -148,10 +148,7 @@ struct VectorSums {
   T* of(std::int64_t part) const { return sums + part * width; }
   void clear(std::int64_t part) const { std::fill(of(part), of(part) + width, T{0}); }
   void add(const T* g, std::int64_t rows, std::int64_t part) const {
-    T* const sum = of(part);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      for (std::int64_t j = 0; j < width; ++j) sum[j] += g[row * width + j];
-    }
+    kernels::add_rows(g, rows, width, of(part));
   }
   void finish(T* out, const Executor& executor) const {
     sum_of_parts(sums, parts, width, out, executor);

@@ -16,8 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace mpssm::kernels::HWY_NAMESPACE {
 
-// Rows of the backward pass whose parts of a column's sums meet in a register.
-inline constexpr std::int64_t kBlockRows = 16;
+// Rows of a block: as many as a panel has numbers.
+inline constexpr std::int64_t kBlockRows = kPanelColumns;
 
 /// Sixteen partial sums.
 template <typename T>
@@ -36,100 +36,123 @@ struct Sum {
   }
 };
 
-/// 1 / sqrt(x), without the branch that sets errno.
 template <typename T>
-HWY_INLINE T inverse_root(T x) {
-  const hn::CappedTag<T, 1> d;
-  return hn::GetLane(hn::Div(hn::Set(d, T{1}), hn::Sqrt(hn::Set(d, x))));
+HWY_INLINE T sum_of_row(const T* HWY_RESTRICT x, std::int64_t width) {
+  using P = Panel<T>;
+  Sum<T> sum;
+  P::visit_row(width, [&](int v, std::int64_t j, std::int64_t n) {
+    sum.part[v] = hn::Add(sum.part[v], P::load(x + j, n));
+  });
+  return sum.total();
 }
 
 template <typename T>
-HWY_INLINE void forward_rows(const LayerNormArgs<T>& p, const T* HWY_RESTRICT shift, T* y,
-                             std::int64_t row_begin, std::int64_t row_end) {
+HWY_INLINE T squares_of_row(const T* HWY_RESTRICT x, T mean, std::int64_t width) {
+  using P = Panel<T>;
+  const auto center = hn::Set(typename P::D(), mean);
+  Sum<T> sum;
+  P::visit_row(width, [&](int v, std::int64_t j, std::int64_t n) {
+    const auto off = P::within(hn::Sub(P::load(x + j, n), center), n);
+    sum.part[v] = hn::MulAdd(off, off, sum.part[v]);
+  });
+  return sum.total();
+}
+
+template <typename T>
+HWY_INLINE void forward_rows(const LayerNormArgs<T>& p, const T* HWY_RESTRICT shift,
+                             T* HWY_RESTRICT y, std::int64_t row_begin, std::int64_t row_end) {
   using P = Panel<T>;
   const typename P::D d;
-  const T* HWY_RESTRICT scale = p.scale;
   const std::int64_t width = p.width;
-  const T count = static_cast<T>(width);
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
-    const T* HWY_RESTRICT x = p.x + row * width;
-    T* HWY_RESTRICT out = y + row * width;
+  const auto count = hn::Set(d, static_cast<T>(width));
+  const auto epsilon = hn::Set(d, static_cast<T>(p.epsilon));
+  HWY_ALIGN T mean[kBlockRows] = {};
+  HWY_ALIGN T inverse[kBlockRows] = {};
+  for (std::int64_t begin = row_begin; begin < row_end; begin += kBlockRows) {
+    const std::int64_t rows = std::min(kBlockRows, row_end - begin);
+    const T* HWY_RESTRICT x = p.x + begin * width;
+    T* HWY_RESTRICT out = y + begin * width;
 
-    Sum<T> sum;
-    P::visit_row(width, [&](int v, std::int64_t j, std::int64_t n) {
-      sum.part[v] = hn::Add(sum.part[v], P::load(x + j, n));
+    for (std::int64_t r = 0; r < rows; ++r) mean[r] = sum_of_row(x + r * width, width);
+    P::visit_row(kBlockRows, [&](int, std::int64_t r, std::int64_t) {
+      hn::Store(hn::Div(hn::Load(d, mean + r), count), d, mean + r);
     });
-    const T mean = sum.total() / count;
-    const auto center = hn::Set(d, mean);
-
-    Sum<T> squares;
-    P::visit_row(width, [&](int v, std::int64_t j, std::int64_t n) {
-      const auto off = P::within(hn::Sub(P::load(x + j, n), center), n);
-      squares.part[v] = hn::MulAdd(off, off, squares.part[v]);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      inverse[r] = squares_of_row(x + r * width, mean[r], width);
+    }
+    P::visit_row(kBlockRows, [&](int, std::int64_t r, std::int64_t) {
+      const auto variance = hn::Add(hn::Div(hn::Load(d, inverse + r), count), epsilon);
+      hn::Store(hn::Div(hn::Set(d, T{1}), hn::Sqrt(variance)), d, inverse + r);
     });
-    const T inverse = inverse_root(squares.total() / count + static_cast<T>(p.epsilon));
-    const auto factor = hn::Set(d, inverse);
 
     P::visit_row(width, [&](int, std::int64_t j, std::int64_t n) {
-      const auto normal = hn::Mul(hn::Sub(P::load(x + j, n), center), factor);
-      P::store(hn::MulAdd(normal, P::load(scale + j, n), P::load(shift + j, n)), out + j, n);
+      const auto scale = P::load(p.scale + j, n);
+      const auto level = P::load(shift + j, n);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const auto off = hn::Sub(P::load(x + r * width + j, n), hn::Set(d, mean[r]));
+        const auto normal = hn::Mul(off, hn::Set(d, inverse[r]));
+        P::store(hn::MulAdd(normal, scale, level), out + r * width + j, n);
+      }
     });
-    p.mean[row] = mean;
-    p.inverse[row] = inverse;
+    std::copy_n(mean, rows, p.mean + begin);
+    std::copy_n(inverse, rows, p.inverse + begin);
   }
 }
 
-/// The sums over a row that its gradient needs, as means: of grad scale, and of that times normal.
+/// Sums over a row: of its gradient times scale, and of that times what x is off its mean.
 template <typename T>
-struct RowMeans {
-  T sum;
-  T along;
-};
-
-template <typename T>
-HWY_INLINE RowMeans<T> row_means(const LayerNormArgs<T>& p, const T* HWY_RESTRICT grad,
-                                 std::int64_t row) {
+HWY_INLINE void gradient_sums(const LayerNormArgs<T>& p, const T* HWY_RESTRICT grad,
+                              std::int64_t row, T& sum, T& along) {
   using P = Panel<T>;
   const T* HWY_RESTRICT x = p.x + row * p.width;
   const T* HWY_RESTRICT g = grad + row * p.width;
   const T* HWY_RESTRICT scale = p.scale;
   const auto center = hn::Set(typename P::D(), p.mean[row]);
-  Sum<T> sum;
-  Sum<T> along;
+  Sum<T> all;
+  Sum<T> all_along;
   P::visit_row(p.width, [&](int v, std::int64_t j, std::int64_t n) {
-    // Zero beyond the end, as the load is.
+    // Zero beyond the end, as the loads are.
     const auto scaled = hn::Mul(P::load(g + j, n), P::load(scale + j, n));
-    sum.part[v] = hn::Add(sum.part[v], scaled);
-    along.part[v] = hn::MulAdd(scaled, hn::Sub(P::load(x + j, n), center), along.part[v]);
+    all.part[v] = hn::Add(all.part[v], scaled);
+    all_along.part[v] = hn::MulAdd(scaled, hn::Sub(P::load(x + j, n), center), all_along.part[v]);
   });
-  const T count = static_cast<T>(p.width);
-  return {sum.total() / count, along.total() * p.inverse[row] / count};
+  sum = all.total();
+  along = all_along.total();
 }
 
 template <typename T>
-HWY_INLINE void adjoint_rows(const LayerNormArgs<T>& p, const T* grad, T* grad_x,
-                             T* HWY_RESTRICT grad_scale, T* HWY_RESTRICT grad_shift,
-                             std::int64_t row_begin, std::int64_t row_end) {
+HWY_INLINE void adjoint_rows(const LayerNormArgs<T>& p, const T* HWY_RESTRICT grad,
+                             T* HWY_RESTRICT grad_x, T* HWY_RESTRICT grad_scale,
+                             T* HWY_RESTRICT grad_shift, std::int64_t row_begin,
+                             std::int64_t row_end) {
   using P = Panel<T>;
   const typename P::D d;
-  RowMeans<T> means[kBlockRows];
+  const auto count = hn::Set(d, static_cast<T>(p.width));
+  HWY_ALIGN T sum[kBlockRows] = {};
+  HWY_ALIGN T along[kBlockRows] = {};
   for (std::int64_t begin = row_begin; begin < row_end; begin += kBlockRows) {
     const std::int64_t rows = std::min(kBlockRows, row_end - begin);
-    for (std::int64_t r = 0; r < rows; ++r) means[r] = row_means(p, grad, begin + r);
+    const T* HWY_RESTRICT mean = p.mean + begin;
+    const T* HWY_RESTRICT inverse = p.inverse + begin;
+    for (std::int64_t r = 0; r < rows; ++r) gradient_sums(p, grad, begin + r, sum[r], along[r]);
+    P::visit_row(rows, [&](int, std::int64_t r, std::int64_t n) {
+      hn::Store(hn::Div(hn::Load(d, sum + r), count), d, sum + r);
+      const auto normal = hn::Mul(hn::Load(d, along + r), P::load(inverse + r, n));
+      hn::Store(hn::Div(normal, count), d, along + r);
+    });
+
     P::visit_row(p.width, [&](int, std::int64_t j, std::int64_t n) {
       const auto scale = P::load(p.scale + j, n);
       auto scale_sum = P::load(grad_scale + j, n);
       auto shift_sum = P::load(grad_shift + j, n);
       for (std::int64_t r = 0; r < rows; ++r) {
-        const std::int64_t row = begin + r;
-        const std::int64_t at = row * p.width + j;
+        const std::int64_t at = (begin + r) * p.width + j;
         const auto g = P::load(grad + at, n);
-        const auto inverse = hn::Set(d, p.inverse[row]);
-        const auto normal =
-            hn::Mul(hn::Sub(P::load(p.x + at, n), hn::Set(d, p.mean[row])), inverse);
-        const auto level = hn::MulSub(g, scale, hn::Set(d, means[r].sum));
-        const auto flat = hn::NegMulAdd(normal, hn::Set(d, means[r].along), level);
-        P::store(hn::Mul(inverse, flat), grad_x + at, n);
+        const auto factor = hn::Set(d, inverse[r]);
+        const auto normal = hn::Mul(hn::Sub(P::load(p.x + at, n), hn::Set(d, mean[r])), factor);
+        const auto level = hn::MulSub(g, scale, hn::Set(d, sum[r]));
+        const auto flat = hn::NegMulAdd(normal, hn::Set(d, along[r]), level);
+        P::store(hn::Mul(factor, flat), grad_x + at, n);
         scale_sum = hn::MulAdd(g, normal, scale_sum);
         shift_sum = hn::Add(shift_sum, g);
       }

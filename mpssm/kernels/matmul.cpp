@@ -258,6 +258,24 @@ void AddTransposedDouble(const double* x, std::int64_t left, const double* g, st
                          std::int64_t rows, double* sum, double* scratch) {
   add_transposed_rows(x, left, g, right, rows, sum, scratch);
 }
+template <typename T>
+HWY_INLINE void add_all_rows(const T* HWY_RESTRICT g, std::int64_t rows, std::int64_t width,
+                             T* HWY_RESTRICT sum) {
+  using P = Panel<T>;
+  P::visit_row(width, [&](int, std::int64_t j, std::int64_t n) {
+    auto total = P::load(sum + j, n);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      total = hn::Add(total, P::load(g + row * width + j, n));
+    }
+    P::store(total, sum + j, n);
+  });
+}
+void AddRowsFloat(const float* g, std::int64_t rows, std::int64_t width, float* sum) {
+  add_all_rows(g, rows, width, sum);
+}
+void AddRowsDouble(const double* g, std::int64_t rows, std::int64_t width, double* sum) {
+  add_all_rows(g, rows, width, sum);
+}
 void MatmulFloat(const MatmulArgs<float>& p, std::int64_t b, std::int64_t e) {
   matmul_rows(p, b, e);
 }
@@ -283,6 +301,8 @@ HWY_EXPORT(TransposedFloat);
 HWY_EXPORT(TransposedDouble);
 HWY_EXPORT(AddTransposedFloat);
 HWY_EXPORT(AddTransposedDouble);
+HWY_EXPORT(AddRowsFloat);
+HWY_EXPORT(AddRowsDouble);
 
 template <typename T>
 void pack_matrix(Transpose transpose, const T* w, std::int64_t inner, std::int64_t columns,
@@ -325,6 +345,13 @@ void add_transposed(const float* x, std::int64_t left, const float* g, std::int6
 void add_transposed(const double* x, std::int64_t left, const double* g, std::int64_t right,
                     std::int64_t rows, double* sum, double* scratch) noexcept {
   HWY_DYNAMIC_DISPATCH(AddTransposedDouble)(x, left, g, right, rows, sum, scratch);
+}
+
+void add_rows(const float* g, std::int64_t rows, std::int64_t width, float* sum) noexcept {
+  HWY_DYNAMIC_DISPATCH(AddRowsFloat)(g, rows, width, sum);
+}
+void add_rows(const double* g, std::int64_t rows, std::int64_t width, double* sum) noexcept {
+  HWY_DYNAMIC_DISPATCH(AddRowsDouble)(g, rows, width, sum);
 }
 
 }  // namespace mpssm::kernels

@@ -76,4 +76,8 @@ void add_transposed(const float* x, std::int64_t left, const float* g, std::int6
 void add_transposed(const double* x, std::int64_t left, const double* g, std::int64_t right,
                     std::int64_t rows, double* sum, double* scratch) noexcept;
 
+/// sum[j] += the numbers of column j of `rows` rows of a row-major g [rows, width], in order.
+void add_rows(const float* g, std::int64_t rows, std::int64_t width, float* sum) noexcept;
+void add_rows(const double* g, std::int64_t rows, std::int64_t width, double* sum) noexcept;
+
 }  // namespace mpssm::kernels

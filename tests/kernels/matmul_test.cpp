@@ -108,6 +108,24 @@ TYPED_TEST(Matmul, TransposedEqualsThePlainLoop) {
   });
 }
 
+TYPED_TEST(Matmul, AddsRowsOfAnyWidth) {
+  using T = TypeParam;
+  for_every_target([&] {
+    for (const std::int64_t width : {1, 7, 16, 33}) {
+      for (const std::int64_t rows : {0, 1, 5}) {
+        const auto g = this->random(rows * width);
+        std::vector<T> sum(static_cast<std::size_t>(width), T{2});
+        add_rows(g.data(), rows, width, sum.data());
+        for (std::int64_t j = 0; j < width; ++j) {
+          T expected = 2;
+          for (std::int64_t row = 0; row < rows; ++row) expected += g[row * width + j];
+          ASSERT_EQ(sum[j], expected);
+        }
+      }
+    }
+  });
+}
+
 TYPED_TEST(Matmul, AddsTheTransposedProductOfRowsOfAnyWidth) {
   using T = TypeParam;
   const auto whole = [](std::int64_t width) { return packed_size(1, width); };
