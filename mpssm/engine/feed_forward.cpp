@@ -83,15 +83,16 @@ struct FeedForwardForward {
 
 template <typename T>
 struct FeedForwardBackward {
-  PackedMatrix<T> w1_back, w2_back;
+  PackedMatrix<T> w1_again, w1_back, w2_back;
   WeightSums<T> w1, w2;
   VectorSums<T> b1, b2, scale, shift;
   NormTiles<T> norm;
-  KeptRows<T> x, before;
-  Tile<T> grad_out, hidden, grad_hidden;
+  KeptRows<T> x;
+  Tile<T> grad_out, before, hidden, grad_hidden;
 
   FeedForwardBackward(const FeedForward<T>& args, std::int64_t workers, Workspace& workspace)
-      : w1_back(args.hidden, args.in, args.precision, workers, workspace),
+      : w1_again(args.in, args.hidden, args.precision, workers, workspace),
+        w1_back(args.hidden, args.in, args.precision, workers, workspace),
         w2_back(args.out, args.hidden, args.precision, workers, workspace),
         w1(parts_of(args), args.hidden, args.in, args.precision, workers, workspace),
         w2(parts_of(args), args.out, args.hidden, args.precision, workers, workspace),
@@ -101,8 +102,8 @@ struct FeedForwardBackward {
         shift(parts_of(args), args.norm ? args.in : 0, workspace),
         norm(args.norm, args.in, workers, workspace),
         x(args.kept_x, args.precision, args.in, workers, workspace),
-        before(args.kept_hidden, args.precision, args.hidden, workers, workspace),
         grad_out(args.drop_out.probability > 0.0 ? args.out : 0, workers, workspace),
+        before(args.hidden, workers, workspace),
         hidden(args.hidden, workers, workspace),
         grad_hidden(args.hidden, workers, workspace) {}
 };
@@ -170,8 +171,7 @@ void backward(const NormLinear<T>& args, const T* grad, T* grad_x, T* grad_w,
 }
 
 template <typename T>
-void forward(const FeedForward<T>& args, T* y, T* kept, Workspace workspace,
-             const Executor& executor) {
+void forward(const FeedForward<T>& args, T* y, Workspace workspace, const Executor& executor) {
   const FeedForwardForward<T> buffers(args, executor.workers(), workspace);
   buffers.w1.pack(Transpose::kYes, args.w1);
   buffers.w2.pack(Transpose::kYes, args.w2);
@@ -179,16 +179,9 @@ void forward(const FeedForward<T>& args, T* y, T* kept, Workspace workspace,
             [&](std::int64_t, std::int64_t worker, std::int64_t row, std::int64_t count) {
               const T* const normal = buffers.norm.forward(args.x + row * args.in, count, worker);
               T* const hidden = buffers.hidden.of(worker);
-              T* const before = kept == nullptr ? hidden : kept + row * args.hidden;
-              buffers.w1.multiply(normal, count, args.b1, before, worker);
+              buffers.w1.multiply(normal, count, args.b1, hidden, worker);
               buffers.x.keep(args.x, buffers.norm, row, count, worker);
-              if constexpr (std::is_same_v<T, float>) {
-                if (args.kept_hidden != nullptr) {
-                  kernels::round_numbers(before, count * args.hidden,
-                                         args.kept_hidden + row * args.hidden);
-                }
-              }
-              activate(args.activation, before, count * args.hidden, hidden, SerialExecutor());
+              activate(args.activation, hidden, count * args.hidden, hidden, SerialExecutor());
               drop(args.drop_hidden, hidden, args.place, row, count, args.hidden);
               T* const out = y + row * args.out;
               buffers.w2.multiply(hidden, count, args.b2, out, worker);
@@ -200,9 +193,10 @@ void forward(const FeedForward<T>& args, T* y, T* kept, Workspace workspace,
 }
 
 template <typename T>
-void backward(const FeedForward<T>& args, const T* kept, const T* grad,
-              const FeedForwardGradients<T>& out, Workspace workspace, const Executor& executor) {
+void backward(const FeedForward<T>& args, const T* grad, const FeedForwardGradients<T>& out,
+              Workspace workspace, const Executor& executor) {
   const FeedForwardBackward<T> buffers(args, executor.workers(), workspace);
+  buffers.w1_again.pack(Transpose::kYes, args.w1);
   buffers.w1_back.pack(Transpose::kNo, args.w1);
   buffers.w2_back.pack(Transpose::kNo, args.w2);
   for (std::int64_t part = 0; part < buffers.w1.parts; ++part) {
@@ -221,7 +215,10 @@ void backward(const FeedForward<T>& args, const T* kept, const T* grad,
                 drop(args.drop_out, dropped, args.place, row, count, args.out);
                 g = dropped;
               }
-              const T* const before = buffers.before.rows(kept, args.hidden, row, count, worker);
+              const T* const x = buffers.x.rows(args.x, args.in, row, count, worker);
+              const T* const normal = buffers.norm.forward(x, count, worker);
+              T* const before = buffers.before.of(worker);
+              buffers.w1_again.multiply(normal, count, args.b1, before, worker);
               T* const hidden = buffers.hidden.of(worker);
               activate(args.activation, before, count * args.hidden, hidden, SerialExecutor());
               drop(args.drop_hidden, hidden, args.place, row, count, args.hidden);
@@ -233,8 +230,6 @@ void backward(const FeedForward<T>& args, const T* kept, const T* grad,
               drop(args.drop_hidden, grad_hidden, args.place, row, count, args.hidden);
               activate_adjoint(args.activation, before, grad_hidden, count * args.hidden,
                                grad_hidden, SerialExecutor());
-              const T* const x = buffers.x.rows(args.x, args.in, row, count, worker);
-              const T* const normal = buffers.norm.forward(x, count, worker);
               buffers.w1.add(grad_hidden, normal, count, part, worker);
               buffers.b1.add(grad_hidden, count, part);
 
@@ -266,9 +261,9 @@ void backward(const FeedForward<T>& args, const T* kept, const T* grad,
   template void forward(const NormLinear<T>&, T*, Workspace, const Executor&);               \
   template void backward(const NormLinear<T>&, const T*, T*, T*, const RowNormGradients<T>&, \
                          Workspace, const Executor&);                                        \
-  template void forward(const FeedForward<T>&, T*, T*, Workspace, const Executor&);          \
-  template void backward(const FeedForward<T>&, const T*, const T*,                          \
-                         const FeedForwardGradients<T>&, Workspace, const Executor&);
+  template void forward(const FeedForward<T>&, T*, Workspace, const Executor&);              \
+  template void backward(const FeedForward<T>&, const T*, const FeedForwardGradients<T>&,    \
+                         Workspace, const Executor&);
 MPSSM_INSTANTIATE(float)
 MPSSM_INSTANTIATE(double)
 #undef MPSSM_INSTANTIATE

@@ -84,9 +84,7 @@ struct FeedForward {
   const T* b2 = nullptr;
   const T* residual = nullptr;                // optional
   Precision precision = Precision::kFloat32;  // of the products; kBf16 is for float
-  /// kBf16, optional: as above, and [rows, hidden] in place of `kept` below.
-  kernels::Bf16* kept_x = nullptr;
-  kernels::Bf16* kept_hidden = nullptr;
+  kernels::Bf16* kept_x = nullptr;            // as above
   RowPlace place = {};
 };
 
@@ -104,14 +102,12 @@ template <typename T>
 std::int64_t forward_bytes(const FeedForward<T>& args, std::int64_t workers);
 template <typename T>
 std::int64_t backward_bytes(const FeedForward<T>& args, std::int64_t workers);
-/// `kept` [rows, hidden], optional: the numbers before f, for backward(). Null if there is
-/// kept_hidden.
 template <typename T>
-void forward(const FeedForward<T>& args, T* y, T* kept, Workspace workspace,
-             const Executor& executor);
-/// The gradient of the residual is `grad` itself.
+void forward(const FeedForward<T>& args, T* y, Workspace workspace, const Executor& executor);
+/// Makes the numbers before f again: one product more, instead of as much memory as x. The gradient
+/// of the residual is `grad` itself.
 template <typename T>
-void backward(const FeedForward<T>& args, const T* kept, const T* grad,
-              const FeedForwardGradients<T>& out, Workspace workspace, const Executor& executor);
+void backward(const FeedForward<T>& args, const T* grad, const FeedForwardGradients<T>& out,
+              Workspace workspace, const Executor& executor);
 
 }  // namespace mpssm::engine

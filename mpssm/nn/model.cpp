@@ -320,8 +320,8 @@ std::int64_t memory_estimate(const ModelOptions& options, const graph::Operators
   // tests/cli/memory_test.py holds the result against measured peaks.
   constexpr double kInEvaluation = 4.0;
   constexpr double kAtOnce = 4.0;         // of a backward pass, whatever the depth
-  constexpr double kKept = 4.8;           // by each block; forecasts need no more at once than that
-  constexpr double kKeptRounded = 2.4;    // the same in bfloat16
+  constexpr double kKept = 3.8;           // by each block; forecasts need no more at once than that
+  constexpr double kKeptRounded = 1.6;    // the same in bfloat16
   constexpr double kSeriesRounded = 4.0;  // there a series keeps its states as floats
   constexpr double kOfBatchNorm = 12.0;   // made of single operators, which keep more
   constexpr double kRunsAgain = 4.0;      // beyond the rest, of blocks that run again

@@ -165,42 +165,36 @@ engine::FeedForward<T> feed_forward_call(const at::Tensor& x, const FeedForwardW
   return call;
 }
 
-/// `kept` is filled if it is defined; see FeedForwardFunction.
+/// `kept_x` is filled if it is defined.
 at::Tensor feed_forward_forward(const at::Tensor& x, const FeedForwardWeights& weights,
                                 const at::Tensor& residual, const Setting& setting,
-                                const at::Tensor& kept, const at::Tensor& kept_x) {
+                                const at::Tensor& kept_x) {
   at::Tensor y = empty_tensor(with_last(x, weights.w2.size(0)), x.options());
   with_real_type(x, [&](auto zero) {
     using T = decltype(zero);
     auto call = feed_forward_call<T>(x, weights, residual, setting);
     call.kept_x = rounded_numbers(kept_x);
-    const bool in_bf16 = kept_x.defined();
-    if (in_bf16) call.kept_hidden = rounded_numbers(kept);
     const Threads threads;
     const CallMemory memory(engine::forward_bytes(call, threads.workers()));
-    engine::forward(call, numbers<T>(y), in_bf16 ? nullptr : numbers<T>(kept), memory.workspace(),
-                    threads);
+    engine::forward(call, numbers<T>(y), memory.workspace(), threads);
   });
   return y;
 }
 
-/// Keeps x and the numbers before f, both rounded if the products are in bfloat16.
+/// Keeps x, rounded if the products are in bfloat16.
 struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& scale,
                             const at::Tensor& shift, const at::Tensor& w1, const at::Tensor& b1,
                             const at::Tensor& w2, const at::Tensor& b2, const at::Tensor& residual,
                             const Setting& setting) {
-    const std::vector<std::int64_t> hidden = with_last(x, w1.size(0));
     const at::Tensor kept_x = rounded_copy(x.sizes(), x, setting.precision);
-    const at::Tensor kept = kept_x.defined() ? rounded_copy(hidden, x, setting.precision)
-                                             : empty_tensor(hidden, x.options());
     context->saved_data["setting"] =
         c10::IValue::make_capsule(c10::make_intrusive<SavedSetting>(setting));
     context->saved_data["residual"] = residual.numel() > 0;
-    context->save_for_backward({kept_x.defined() ? kept_x : x, scale, shift, w1, w2, kept});
+    context->save_for_backward({kept_x.defined() ? kept_x : x, scale, shift, w1, b1, w2});
     return feed_forward_forward(x,
                                 {{absent_if_empty(scale), absent_if_empty(shift)}, w1, b1, w2, b2},
-                                absent_if_empty(residual), setting, kept, kept_x);
+                                absent_if_empty(residual), setting, kept_x);
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
@@ -208,7 +202,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     const auto saved = context->get_saved_variables();
     const at::Tensor& x = saved[0];
     const FeedForwardWeights weights{
-        {absent_if_empty(saved[1]), absent_if_empty(saved[2])}, saved[3], {}, saved[4], {}};
+        {absent_if_empty(saved[1]), absent_if_empty(saved[2])}, saved[3], saved[4], saved[5], {}};
     const Setting setting =
         c10::static_intrusive_pointer_cast<SavedSetting>(context->saved_data["setting"].toCapsule())
             ->setting;
@@ -220,17 +214,13 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     at::Tensor grad_w1 = at::empty_like(weights.w1), grad_w2 = at::empty_like(weights.w2);
     at::Tensor grad_b1 = at::empty({weights.w1.size(0)}, grad.options());
     at::Tensor grad_b2 = at::empty({weights.w2.size(0)}, grad.options());
-    const bool in_bf16 = setting.precision == Precision::kBf16;
     with_real_type(grad, [&](auto zero) {
       using T = decltype(zero);
       auto call = feed_forward_call<T>(x, weights, {}, setting);
-      if (in_bf16) {
-        call.kept_x = rounded_numbers(x);
-        call.kept_hidden = rounded_numbers(saved[5]);
-      }
+      if (setting.precision == Precision::kBf16) call.kept_x = rounded_numbers(x);
       const Threads threads;
       const CallMemory memory(engine::backward_bytes(call, threads.workers()));
-      engine::backward(call, in_bf16 ? nullptr : numbers<const T>(saved[5]), numbers<const T>(grad),
+      engine::backward(call, numbers<const T>(grad),
                        {numbers<T>(grad_x),
                         numbers<T>(grad_w1),
                         numbers<T>(grad_b1),
@@ -336,7 +326,7 @@ at::Tensor feed_forward(const at::Tensor& x, const FeedForwardWeights& weights,
                              canonical(b2)};
   const at::Tensor dense_residual = canonical(residual);
   if (!recorded({x, norm.scale, norm.shift, w1, b1, w2, b2, residual})) {
-    return feed_forward_forward(dense, w, dense_residual, setting, {}, {});
+    return feed_forward_forward(dense, w, dense_residual, setting, {});
   }
   return FeedForwardFunction::apply(dense, empty_if_absent(w.norm.scale, dense),
                                     empty_if_absent(w.norm.shift, dense), w.w1, w.b1, w.w2, w.b2,

@@ -146,16 +146,10 @@ Result<T> run(const Problem& p, const std::vector<std::vector<T>>& a, const std:
   FeedForward<T> call = p.call(a);
   Result<T> result;
   result.y.resize(static_cast<std::size_t>(p.rows * p.out));
-  std::vector<T> kept(static_cast<std::size_t>(p.rows * p.hidden));
   std::vector<kernels::Bf16> kept_x(static_cast<std::size_t>(p.rows * p.in));
-  std::vector<kernels::Bf16> kept_hidden(kept.size());
-  if (p.precision == Precision::kBf16) {
-    call.kept_x = kept_x.data();
-    call.kept_hidden = kept_hidden.data();
-  }
-  T* const kept_or_none = p.precision == Precision::kBf16 ? nullptr : kept.data();
+  if (p.precision == Precision::kBf16) call.kept_x = kept_x.data();
   Room forward_room(forward_bytes(call, executor.workers()));
-  forward(call, result.y.data(), kept_or_none, forward_room.workspace(), executor);
+  forward(call, result.y.data(), forward_room.workspace(), executor);
   if (p.precision == Precision::kBf16) call.x = nullptr;  // not read any more
   for (const std::int64_t size : p.sizes()) {
     result.gradients.emplace_back(static_cast<std::size_t>(size));
@@ -169,8 +163,7 @@ Result<T> run(const Problem& p, const std::vector<std::vector<T>>& a, const std:
   out.w2 = g[Problem::kW2].data();
   out.b2 = g[Problem::kB2].data();
   Room backward_room(backward_bytes(call, executor.workers()));
-  backward(call, static_cast<const T*>(kept_or_none), grad.data(), out, backward_room.workspace(),
-           executor);
+  backward(call, grad.data(), out, backward_room.workspace(), executor);
   if (p.residual) g[Problem::kResidual] = grad;
   return result;
 }
@@ -230,17 +223,6 @@ TEST(FeedForward, GivesTheSameBitsOnAnyNumberOfWorkers) {
   const auto grad = draw<float>(p.rows * p.out, 99);
   const auto one = run(p, a, grad, SerialExecutor());
   for (const std::int64_t workers : {2, 3, 7}) EXPECT_EQ(run(p, a, grad, ThreadPool(workers)), one);
-}
-
-TEST(FeedForward, TellsWithoutKeepingAnythingToo) {
-  const Problem p{200, 8, 16, 8};
-  const auto a = p.arguments<float>();
-  const auto call = p.call(a);
-  const auto grad = draw<float>(p.rows * p.out, 9);
-  std::vector<float> y(static_cast<std::size_t>(p.rows * p.out));
-  Room room(forward_bytes(call, 1));
-  forward<float>(call, y.data(), nullptr, room.workspace(), SerialExecutor());
-  EXPECT_EQ(y, run(p, a, grad, SerialExecutor()).y);
 }
 
 /// y = norm(x) W and its gradients of x, W, scale and shift, one after the other.
