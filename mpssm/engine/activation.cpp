@@ -68,6 +68,23 @@ void activate(Activation activation, const T* x, std::int64_t count, T* y,
 }
 
 template <typename T>
+void activate_and_slope(Activation activation, const T* x, std::int64_t count, T* y, T* slope_of_x,
+                        const Executor& executor) {
+  for_numbers(executor, count, [&](std::int64_t begin, std::int64_t end) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (activation == Activation::kGelu) {
+        return kernels::gelu_and_slope(x, y, slope_of_x, begin, end);
+      }
+    }
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T at = x[i];
+      y[i] = value(activation, at);
+      slope_of_x[i] = slope(activation, at);
+    }
+  });
+}
+
+template <typename T>
 void activate_adjoint(Activation activation, const T* x, const T* grad, std::int64_t count,
                       T* grad_x, const Executor& executor) {
   for_numbers(executor, count, [&](std::int64_t begin, std::int64_t end) {
@@ -82,6 +99,10 @@ void activate_adjoint(Activation activation, const T* x, const T* grad, std::int
 
 template void activate<float>(Activation, const float*, std::int64_t, float*, const Executor&);
 template void activate<double>(Activation, const double*, std::int64_t, double*, const Executor&);
+template void activate_and_slope<float>(Activation, const float*, std::int64_t, float*, float*,
+                                        const Executor&);
+template void activate_and_slope<double>(Activation, const double*, std::int64_t, double*, double*,
+                                         const Executor&);
 template void activate_adjoint<float>(Activation, const float*, const float*, std::int64_t, float*,
                                       const Executor&);
 template void activate_adjoint<double>(Activation, const double*, const double*, std::int64_t,

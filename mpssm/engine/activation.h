@@ -30,6 +30,11 @@ template <typename T>
 void activate(Activation activation, const T* x, std::int64_t count, T* y,
               const Executor& executor);
 
+/// y = f(x) and slope = f'(x); each may be x, but not both.
+template <typename T>
+void activate_and_slope(Activation activation, const T* x, std::int64_t count, T* y, T* slope,
+                        const Executor& executor);
+
 /// grad_x = f'(x) grad; grad_x may be grad.
 template <typename T>
 void activate_adjoint(Activation activation, const T* x, const T* grad, std::int64_t count,

@@ -88,7 +88,7 @@ struct FeedForwardBackward {
   VectorSums<T> b1, b2, scale, shift;
   NormTiles<T> norm;
   KeptRows<T> x;
-  Tile<T> grad_out, before, hidden, grad_hidden;
+  Tile<T> grad_out, slope, hidden, grad_hidden;
 
   FeedForwardBackward(const FeedForward<T>& args, std::int64_t workers, Workspace& workspace)
       : w1_again(args.in, args.hidden, args.precision, workers, workspace),
@@ -103,7 +103,7 @@ struct FeedForwardBackward {
         norm(args.norm, args.in, workers, workspace),
         x(args.kept_x, args.precision, args.in, workers, workspace),
         grad_out(args.drop_out.probability > 0.0 ? args.out : 0, workers, workspace),
-        before(args.hidden, workers, workspace),
+        slope(args.hidden, workers, workspace),
         hidden(args.hidden, workers, workspace),
         grad_hidden(args.hidden, workers, workspace) {}
 };
@@ -217,10 +217,11 @@ void backward(const FeedForward<T>& args, const T* grad, const FeedForwardGradie
               }
               const T* const x = buffers.x.rows(args.x, args.in, row, count, worker);
               const T* const normal = buffers.norm.forward(x, count, worker);
-              T* const before = buffers.before.of(worker);
-              buffers.w1_again.multiply(normal, count, args.b1, before, worker);
               T* const hidden = buffers.hidden.of(worker);
-              activate(args.activation, before, count * args.hidden, hidden, SerialExecutor());
+              T* const slope = buffers.slope.of(worker);
+              buffers.w1_again.multiply(normal, count, args.b1, hidden, worker);
+              activate_and_slope(args.activation, hidden, count * args.hidden, hidden, slope,
+                                 SerialExecutor());
               drop(args.drop_hidden, hidden, args.place, row, count, args.hidden);
               buffers.w2.add(g, hidden, count, part, worker);
               buffers.b2.add(g, count, part);
@@ -228,8 +229,7 @@ void backward(const FeedForward<T>& args, const T* grad, const FeedForwardGradie
               T* const grad_hidden = buffers.grad_hidden.of(worker);
               buffers.w2_back.multiply(g, count, nullptr, grad_hidden, worker);
               drop(args.drop_hidden, grad_hidden, args.place, row, count, args.hidden);
-              activate_adjoint(args.activation, before, grad_hidden, count * args.hidden,
-                               grad_hidden, SerialExecutor());
+              for (std::int64_t i = 0; i < count * args.hidden; ++i) grad_hidden[i] *= slope[i];
               buffers.w1.add(grad_hidden, normal, count, part, worker);
               buffers.b1.add(grad_hidden, count, part);
 

@@ -32,43 +32,47 @@ HWY_INLINE V normal_cdf(D d, V x, V& exponential) {
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
 }
 
-struct Forward {
-  template <class D>
-  HWY_INLINE static void at(D d, const float* x, const float*, float* y) {
-    const auto value = hn::LoadU(d, x);
-    auto unused = value;
-    hn::StoreU(hn::Mul(value, normal_cdf(d, value, unused)), d, y);
-  }
-};
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V slope_of(D d, V x, V cdf, V exponential) {
+  return hn::MulAdd(x, hn::Mul(exponential, hn::Set(d, 0.39894228f)), cdf);
+}
 
-struct Adjoint {
-  template <class D>
-  HWY_INLINE static void at(D d, const float* x, const float* grad, float* out) {
-    const auto value = hn::LoadU(d, x);
-    auto exponential = value;
-    const auto cdf = normal_cdf(d, value, exponential);
-    const auto density = hn::Mul(exponential, hn::Set(d, 0.39894228f));
-    hn::StoreU(hn::Mul(hn::LoadU(d, grad), hn::MulAdd(value, density, cdf)), d, out);
-  }
-};
-
+/// at(d, i) for the vectors of numbers [begin, end), d of one number for the last ones.
 template <class Function>
-HWY_INLINE void for_range(const float* x, const float* grad, float* y, std::int64_t begin,
-                          std::int64_t end) {
+HWY_INLINE void for_range(std::int64_t begin, std::int64_t end, const Function& at) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = begin;
-  for (; i + lanes <= end; i += lanes) Function::at(d, x + i, grad + i, y + i);
-  for (; i < end; ++i) Function::at(one, x + i, grad + i, y + i);
+  for (; i + lanes <= end; i += lanes) at(d, i);
+  for (; i < end; ++i) at(one, i);
 }
 
 void Gelu(const float* x, float* y, std::int64_t begin, std::int64_t end) {
-  for_range<Forward>(x, x, y, begin, end);
+  for_range(begin, end, [=](auto d, std::int64_t i) {
+    const auto value = hn::LoadU(d, x + i);
+    auto unused = value;
+    hn::StoreU(hn::Mul(value, normal_cdf(d, value, unused)), d, y + i);
+  });
+}
+void GeluAndSlope(const float* x, float* y, float* slope, std::int64_t begin, std::int64_t end) {
+  for_range(begin, end, [=](auto d, std::int64_t i) {
+    const auto value = hn::LoadU(d, x + i);
+    auto exponential = value;
+    const auto cdf = normal_cdf(d, value, exponential);
+    hn::StoreU(hn::Mul(value, cdf), d, y + i);
+    hn::StoreU(slope_of(d, value, cdf, exponential), d, slope + i);
+  });
 }
 void GeluAdjoint(const float* x, const float* grad, float* grad_x, std::int64_t begin,
                  std::int64_t end) {
-  for_range<Adjoint>(x, grad, grad_x, begin, end);
+  for_range(begin, end, [=](auto d, std::int64_t i) {
+    const auto value = hn::LoadU(d, x + i);
+    auto exponential = value;
+    const auto cdf = normal_cdf(d, value, exponential);
+    const auto slope = slope_of(d, value, cdf, exponential);
+    hn::StoreU(hn::Mul(hn::LoadU(d, grad + i), slope), d, grad_x + i);
+  });
 }
 
 }  // namespace mpssm::kernels::HWY_NAMESPACE
@@ -78,10 +82,15 @@ HWY_AFTER_NAMESPACE();
 namespace mpssm::kernels {
 
 HWY_EXPORT(Gelu);
+HWY_EXPORT(GeluAndSlope);
 HWY_EXPORT(GeluAdjoint);
 
 void gelu(const float* x, float* y, std::int64_t begin, std::int64_t end) noexcept {
   HWY_DYNAMIC_DISPATCH(Gelu)(x, y, begin, end);
+}
+void gelu_and_slope(const float* x, float* y, float* slope, std::int64_t begin,
+                    std::int64_t end) noexcept {
+  HWY_DYNAMIC_DISPATCH(GeluAndSlope)(x, y, slope, begin, end);
 }
 void gelu_adjoint(const float* x, const float* grad, float* grad_x, std::int64_t begin,
                   std::int64_t end) noexcept {

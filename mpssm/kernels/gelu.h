@@ -10,6 +10,10 @@ namespace mpssm::kernels {
 /// 2e-7, the precision of a float.
 void gelu(const float* x, float* y, std::int64_t begin, std::int64_t end) noexcept;
 
+/// Also the derivative, for less than both alone. `slope` may be x.
+void gelu_and_slope(const float* x, float* y, float* slope, std::int64_t begin,
+                    std::int64_t end) noexcept;
+
 /// grad_x = grad (Phi(x) + x phi(x)).
 void gelu_adjoint(const float* x, const float* grad, float* grad_x, std::int64_t begin,
                   std::int64_t end) noexcept;

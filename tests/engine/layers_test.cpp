@@ -137,6 +137,10 @@ TEST(EngineActivation, HasItsDerivative) {
     Numbers grad_x(x.size());
     activate_adjoint(activation, x.data(), grad.data(), 6, grad_x.data(), SerialExecutor());
     expect_near(differences(f, x, grad), grad_x);
+    Numbers y_also(x.size()), slope = x;
+    activate_and_slope(activation, slope.data(), 6, y_also.data(), slope.data(), SerialExecutor());
+    EXPECT_EQ(y_also, f(x));
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(slope[i] * grad[i], grad_x[i]);
     // float takes another way where there is a kernel.
     const std::vector<float> narrow(x.begin(), x.end());
     std::vector<float> y(narrow.size());

@@ -64,9 +64,14 @@ TEST(GeluKernel, AnyRangeIsThePartOfTheWhole) {
         std::vector<float> grad_x(x.size(), kUntouched);
         gelu(x.data(), y.data(), begin, end);
         gelu_adjoint(x.data(), grad.data(), grad_x.data(), begin, end);
+        std::vector<float> also_y(x.size(), kUntouched);
+        std::vector<float> slope = x;  // in place
+        gelu_and_slope(slope.data(), also_y.data(), slope.data(), begin, end);
+        ASSERT_EQ(also_y, y) << begin << " " << end;
         for (std::int64_t i = 0; i < std::ssize(x); ++i) {
           const bool inside = i >= begin && i < end;
           ASSERT_EQ(y[i], inside ? whole[i] : kUntouched) << begin << " " << end << " " << i;
+          ASSERT_EQ(slope[i], inside ? 2.0f * whole_grad[i] : x[i]) << begin << " " << end;
           ASSERT_EQ(grad_x[i], inside ? whole_grad[i] : kUntouched) << begin << " " << end;
         }
       }
