@@ -101,7 +101,7 @@ pack_recurrence = struct.Struct("16q").pack
 pack_recurrence_pointers = struct.Struct("11q").pack
 #: NormLinearArguments and FeedForwardArguments in python/native/feed_forward.cpp.
 pack_norm_linear = struct.Struct("17q").pack
-pack_feed_forward = struct.Struct("11q2d20q").pack
+pack_feed_forward = struct.Struct("11q2d18q").pack
 
 
 def num_threads() -> int:

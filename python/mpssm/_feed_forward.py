@@ -118,7 +118,7 @@ norm_linear_backward = define(
 
 # ---- residual + drop(f(norm(x) W1' + b1) W2' + b2), a dropout after f as well ----------------------
 # x [..., in], W1 [hidden, in], W2 [out, hidden]. A seed that is none: no dropout. The second result
-# are the numbers before f, which the backward pass reads; the third is x, if it is kept in bfloat16.
+# is x in bfloat16, if it is kept in that form.
 
 
 def _sizes(x: Tensor, w1: Tensor, w2: Tensor) -> Tuple[int, int, int, int]:
@@ -126,58 +126,42 @@ def _sizes(x: Tensor, w1: Tensor, w2: Tensor) -> Tuple[int, int, int, int]:
     return x.numel() // width, width, hidden, w2.shape[0]
 
 
-def _feed_forward_results(x: Tensor, w1: Tensor, w2: Tensor, precision: int,
-                          keeps: bool) -> Tuple[_Shape, _Shape, torch.dtype, _Shape]:
-    """Shapes of the three, and the type of the second."""
-    rows, _, hidden, out = _sizes(x, w1, w2)
-    in_bf16 = precision == _BF16
-    return ((*x.shape[:-1], out), (rows if keeps else 0, hidden),
-            torch.bfloat16 if in_bf16 else x.dtype, x.shape if keeps and in_bf16 else (0,))
+def _feed_forward_results(x: Tensor, w2: Tensor, precision: int, keeps: bool) -> Tuple[_Shape, _Shape]:
+    return (*x.shape[:-1], w2.shape[0]), x.shape if keeps and precision == _BF16 else (0,)
 
 
 def _feed_forward_kernel(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w1: Tensor,
                          b1: Tensor, w2: Tensor, b2: Tensor, residual: Optional[Tensor],
                          seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
                          drop_hidden: float, drop_out: float, activation: int, precision: int,
-                         first_row: int, all_rows: int,
-                         keeps: bool) -> Tuple[Tensor, Tensor, Tensor]:
+                         first_row: int, all_rows: int, keeps: bool) -> Tuple[Tensor, Tensor]:
     x, w1, b1, w2, b2 = (t.contiguous() for t in (x, w1, b1, w2, b2))
     scale, shift, residual = contiguous(scale), contiguous(shift), contiguous(residual)
-    of_y, of_kept, kept_type, of_kept_x = _feed_forward_results(x, w1, w2, precision, keeps)
-    y, kept = empty(x, of_y), empty(x, of_kept, kept_type)
-    kept_x = empty(x, of_kept_x, torch.bfloat16)
+    of_y, of_kept = _feed_forward_results(x, w2, precision, keeps)
+    y, kept = empty(x, of_y), empty(x, of_kept, torch.bfloat16)
     _engine.feed_forward(_engine.pack_feed_forward(
         _is_double(x), *_sizes(x, w1, w2), activation, precision, first_row, all_rows,
         pointer(seed_hidden), pointer(seed_out), drop_hidden, drop_out, x.data_ptr(), pointer(scale),
         pointer(shift), w1.data_ptr(), b1.data_ptr(), w2.data_ptr(), b2.data_ptr(),
-        pointer(residual), *_kept_numbers(kept, kept_x), y.data_ptr(), *[0] * 8))
-    return y, kept, kept_x
-
-
-def _kept_numbers(kept: Tensor, kept_x: Tensor) -> Tuple[int, int, int]:
-    """Places of x and of the numbers before f in bfloat16, and of the latter in floats."""
-    if kept.dtype != torch.bfloat16:
-        return 0, 0, kept.data_ptr()
-    return (kept_x.data_ptr(), kept.data_ptr(), 0) if kept.numel() else (0, 0, 0)
+        pointer(residual), kept.data_ptr() if kept.numel() else 0, y.data_ptr(), *[0] * 8))
+    return y, kept
 
 
 def _feed_forward_fake(x: Tensor, scale: Optional[Tensor], shift: Optional[Tensor], w1: Tensor,
                        b1: Tensor, w2: Tensor, b2: Tensor, residual: Optional[Tensor],
                        seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
                        drop_hidden: float, drop_out: float, activation: int, precision: int,
-                       first_row: int, all_rows: int,
-                       keeps: bool) -> Tuple[Tensor, Tensor, Tensor]:
-    of_y, of_kept, kept_type, of_kept_x = _feed_forward_results(x, w1, w2, precision, keeps)
-    return (x.new_empty(of_y), x.new_empty(of_kept, dtype=kept_type),
-            x.new_empty(of_kept_x, dtype=torch.bfloat16))
+                       first_row: int, all_rows: int, keeps: bool) -> Tuple[Tensor, Tensor]:
+    of_y, of_kept = _feed_forward_results(x, w2, precision, keeps)
+    return x.new_empty(of_y), x.new_empty(of_kept, dtype=torch.bfloat16)
 
 
 def _feed_forward_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    x, scale, shift, w1, _, w2, _, _, seed_hidden, seed_out = inputs[:10]
-    _, kept, kept_x = output
-    ctx.mark_non_differentiable(kept, kept_x)
-    ctx.save_for_backward(kept_x if inputs[13] == _BF16 else x, scale, shift, w1, w2, kept,
-                          seed_hidden, seed_out)
+    x, scale, shift, w1, b1, w2, _, _, seed_hidden, seed_out = inputs[:10]
+    _, kept = output
+    ctx.mark_non_differentiable(kept)
+    ctx.save_for_backward(kept if inputs[13] == _BF16 else x, scale, shift, w1, b1, w2, seed_hidden,
+                          seed_out)
     ctx.setting, ctx.keeps = inputs[10:16], inputs[16]
 
 
@@ -195,7 +179,7 @@ feed_forward = define(
     "feed_forward(Tensor x, Tensor? scale, Tensor? shift, Tensor w1, Tensor b1, Tensor w2, Tensor b2, "
     "Tensor? residual, Tensor? seed_hidden, Tensor? seed_out, float drop_hidden, float drop_out, "
     "int activation, int precision, int first_row, int all_rows, bool keeps) "
-    "-> (Tensor, Tensor, Tensor)", _feed_forward_kernel, _feed_forward_fake, _feed_forward_setup,
+    "-> (Tensor, Tensor)", _feed_forward_kernel, _feed_forward_fake, _feed_forward_setup,
     _feed_forward_backward, differentiable=tuple(range(8)))
 
 
@@ -206,7 +190,7 @@ def _feed_forward_shapes(x: Tensor, scale: Optional[Tensor], shift: Optional[Ten
 
 
 def _feed_forward_backward_fake(grad: Tensor, x: Tensor, scale: Optional[Tensor],
-                                shift: Optional[Tensor], w1: Tensor, w2: Tensor, kept: Tensor,
+                                shift: Optional[Tensor], w1: Tensor, b1: Tensor, w2: Tensor,
                                 seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
                                 drop_hidden: float, drop_out: float, activation: int,
                                 precision: int, first_row: int, all_rows: int,
@@ -216,26 +200,27 @@ def _feed_forward_backward_fake(grad: Tensor, x: Tensor, scale: Optional[Tensor]
 
 
 def _feed_forward_backward_kernel(grad: Tensor, x: Tensor, scale: Optional[Tensor],
-                                  shift: Optional[Tensor], w1: Tensor, w2: Tensor, kept: Tensor,
+                                  shift: Optional[Tensor], w1: Tensor, b1: Tensor, w2: Tensor,
                                   seed_hidden: Optional[Tensor], seed_out: Optional[Tensor],
                                   drop_hidden: float, drop_out: float, activation: int,
                                   precision: int, first_row: int, all_rows: int,
                                   wants_x: bool) -> Tuple[Tensor, ...]:
-    grad, x, w1, w2, kept = (t.contiguous() for t in (grad, x, w1, w2, kept))
+    grad, x, w1, b1, w2 = (t.contiguous() for t in (grad, x, w1, b1, w2))
     scale, shift = contiguous(scale), contiguous(shift)
     grads = tuple(empty(w1, shape)
                   for shape in _feed_forward_shapes(x, scale, shift, w1, w2, wants_x))
+    rounded_x, plain_x = _rounded_or_not(x)
     _engine.feed_forward(_engine.pack_feed_forward(
         _is_double(w1), *_sizes(x, w1, w2), activation, precision, first_row, all_rows,
-        pointer(seed_hidden), pointer(seed_out), drop_hidden, drop_out, _rounded_or_not(x)[1],
-        pointer(scale), pointer(shift), w1.data_ptr(), 0, w2.data_ptr(), 0, 0,
-        *_kept_numbers(kept, x), 0, grad.data_ptr(), *[g.data_ptr() for g in grads]))
+        pointer(seed_hidden), pointer(seed_out), drop_hidden, drop_out, plain_x, pointer(scale),
+        pointer(shift), w1.data_ptr(), b1.data_ptr(), w2.data_ptr(), 0, 0, rounded_x, 0,
+        grad.data_ptr(), *[g.data_ptr() for g in grads]))
     return grads
 
 
 feed_forward_backward = define(
-    "feed_forward_backward(Tensor grad, Tensor x, Tensor? scale, Tensor? shift, Tensor w1, Tensor w2, "
-    "Tensor kept, Tensor? seed_hidden, Tensor? seed_out, float drop_hidden, float drop_out, "
+    "feed_forward_backward(Tensor grad, Tensor x, Tensor? scale, Tensor? shift, Tensor w1, Tensor b1, "
+    "Tensor w2, Tensor? seed_hidden, Tensor? seed_out, float drop_hidden, float drop_out, "
     "int activation, int precision, int first_row, int all_rows, bool wants_x) -> "
     "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     _feed_forward_backward_kernel, _feed_forward_backward_fake)

@@ -68,10 +68,8 @@ struct FeedForwardArguments {
   const void* w2;
   const void* b2;
   const void* residual;
-  kernels::Bf16* kept_x;       // these two of a call in bfloat16,
-  kernels::Bf16* kept_hidden;  // null if nothing is kept,
-  void* kept;                  // this one of all others
-  void* y;                     // of the forward pass; the rest is the backward pass's
+  kernels::Bf16* kept_x;  // of a call in bfloat16; null if nothing is kept
+  void* y;                // of the forward pass; the rest is the backward pass's
   const void* grad;
   void* grad_x;
   void* grad_scale;
@@ -102,7 +100,6 @@ struct FeedForwardArguments {
             .residual = static_cast<const T*>(residual),
             .precision = static_cast<engine::Precision>(precision),
             .kept_x = kept_x,
-            .kept_hidden = kept_hidden,
             .place = {first_row, all_rows}};
   }
 };
@@ -131,8 +128,7 @@ void forward(const FeedForwardArguments& arguments) {
   const auto call = arguments.call<T>();
   const HostThreads threads;
   const engine::CallMemory memory(engine::forward_bytes(call, threads.workers()));
-  engine::forward(call, static_cast<T*>(arguments.y), static_cast<T*>(arguments.kept),
-                  memory.workspace(), threads);
+  engine::forward(call, static_cast<T*>(arguments.y), memory.workspace(), threads);
 }
 
 template <typename T>
@@ -141,7 +137,7 @@ void backward(const FeedForwardArguments& arguments) {
   const HostThreads threads;
   const engine::CallMemory memory(engine::backward_bytes(call, threads.workers()));
   engine::backward(
-      call, static_cast<const T*>(arguments.kept), static_cast<const T*>(arguments.grad),
+      call, static_cast<const T*>(arguments.grad),
       {.x = static_cast<T*>(arguments.grad_x),
        .w1 = static_cast<T*>(arguments.grad_w1),
        .b1 = static_cast<T*>(arguments.grad_b1),

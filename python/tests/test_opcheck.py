@@ -55,9 +55,8 @@ def feed_forward(with_all, keeps, activation=0, dtype=DOUBLE):
 
 
 def feed_forward_backward(with_all):
-    x, scale, shift, w1, _, w2, _, _, seed, *_ = feed_forward(with_all, False)
-    return (numbers(2, 6, 3), x, scale, shift, w1, w2, numbers(12, 5), seed, seed, 0.3, 0.2, 1, 0, 0, 0,
-            with_all)
+    x, scale, shift, w1, b1, w2, _, _, seed, *_ = feed_forward(with_all, False)
+    return (numbers(2, 6, 3), x, scale, shift, w1, b1, w2, seed, seed, 0.3, 0.2, 1, 0, 0, 0, with_all)
 
 
 def norm_linear_backward(with_all):
