@@ -11,6 +11,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mpssm/kernels/matmul.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
@@ -27,8 +28,10 @@ inline constexpr std::int64_t kGroupRows = 96;
 // Columns of x in a block of the transposed product: eight where there are 32 registers, so that no
 // width of slices leaves a remainder.
 inline constexpr int kLeft = kManyRegisters ? 8 : 6;
-// Rows of the transposed product that are summed in registers before they go to memory.
-inline constexpr std::int64_t kDepth = 96;
+// Rows of the transposed product that are summed in registers before they go to memory: few enough
+// that their columns do not drive each other out of the first-level cache where rows are a kilobyte
+// apart.
+inline constexpr std::int64_t kDepth = 48;
 
 // Panels side by side in a block of sums.
 template <typename T>
@@ -124,11 +127,13 @@ HWY_INLINE void matmul_rows(const MatmulArgs<T>& p, std::int64_t row_begin, std:
 }
 
 /// sum[i .. i + kCount, j .. j + 16 kPanels] += x' g over `rows` rows; x and g point at the first
-/// of them, one g for each panel.
+/// of them, one g for each panel. Asks for the numbers that lie x_ahead and g_ahead further on:
+/// those of the next block, or, once they have been asked for, nothing new (0).
 template <typename T, int kCount, int kPanels>
 HWY_INLINE void transposed_tile(const T* HWY_RESTRICT x, std::int64_t x_lanes, const T* const* g_in,
                                 std::int64_t g_lanes, std::int64_t rows, T* sum,
-                                std::int64_t sum_stride) {
+                                std::int64_t sum_stride, std::int64_t x_ahead,
+                                std::int64_t g_ahead) {
   using P = Panel<T>;
   const typename P::D d;
   constexpr int kAll = kPanels * P::kVectors;
@@ -140,7 +145,9 @@ HWY_INLINE void transposed_tile(const T* HWY_RESTRICT x, std::int64_t x_lanes, c
   }
   for (std::int64_t row = 0; row < rows; ++row, x += x_lanes) {
     typename P::V part[kAll];
+    hwy::Prefetch(x + x_ahead);
     for (int panel = 0; panel < kPanels; ++panel) {
+      hwy::Prefetch(g[panel] + g_ahead);
       for (int v = 0; v < P::kVectors; ++v) {
         part[panel * P::kVectors + v] = hn::LoadU(d, g[panel] + v * P::kWidth);
       }
@@ -162,17 +169,21 @@ HWY_INLINE void transposed_tile(const T* HWY_RESTRICT x, std::int64_t x_lanes, c
 template <int kPanels, typename T>
 HWY_INLINE void transposed_slice(const T* x, std::int64_t lanes, const T* const* g,
                                  std::int64_t g_lanes, std::int64_t rows, T* sum,
-                                 std::int64_t stride) {
+                                 std::int64_t stride, std::int64_t x_ahead) {
   std::int64_t i = 0;
+  const auto g_ahead = [&i, g_lanes] { return i == 0 ? kDepth * g_lanes : 0; };
   for (; i + kLeft <= lanes; i += kLeft) {
-    transposed_tile<T, kLeft, kPanels>(x + i, lanes, g, g_lanes, rows, sum + i * stride, stride);
+    transposed_tile<T, kLeft, kPanels>(x + i, lanes, g, g_lanes, rows, sum + i * stride, stride,
+                                       x_ahead, g_ahead());
   }
   if (i + 4 <= lanes) {
-    transposed_tile<T, 4, kPanels>(x + i, lanes, g, g_lanes, rows, sum + i * stride, stride);
+    transposed_tile<T, 4, kPanels>(x + i, lanes, g, g_lanes, rows, sum + i * stride, stride,
+                                   x_ahead, g_ahead());
     i += 4;
   }
   for (; i + 2 <= lanes; i += 2) {
-    transposed_tile<T, 2, kPanels>(x + i, lanes, g, g_lanes, rows, sum + i * stride, stride);
+    transposed_tile<T, 2, kPanels>(x + i, lanes, g, g_lanes, rows, sum + i * stride, stride,
+                                   x_ahead, g_ahead());
   }
 }
 
@@ -192,22 +203,23 @@ HWY_INLINE void transposed_rows(const MatmulTransposedArgs<T>& p, std::int64_t r
         return p.g + j / g_lanes * p.g_layout.slice_stride + begin * g_lanes + j % g_lanes;
       };
       std::int64_t j = 0;
+      const auto x_ahead = [&j, lanes] { return j == 0 ? kDepth * lanes : 0; };
       for (; j + kPanels * kPanelColumns <= p.right; j += kPanels * kPanelColumns) {
         const T* g[kPanels];
         for (int panel = 0; panel < kPanels; ++panel)
           g[panel] = panel_at(j + panel * kPanelColumns);
-        transposed_slice<kPanels>(x, lanes, g, g_lanes, rows, sum + j, p.right);
+        transposed_slice<kPanels>(x, lanes, g, g_lanes, rows, sum + j, p.right, x_ahead());
       }
       if (j < p.right) {
         const T* g = panel_at(j);
-        transposed_slice<1>(x, lanes, &g, g_lanes, rows, sum + j, p.right);
+        transposed_slice<1>(x, lanes, &g, g_lanes, rows, sum + j, p.right, x_ahead());
       }
     }
   }
 }
 
-/// Rows of a kilobyte and more: a column of them shares a few lines of the first-level cache.
-inline constexpr std::int64_t kWideBytes = 1024;
+/// Of rows this wide, a column shares too few lines of the first-level cache.
+inline constexpr std::int64_t kWideBytes = 2048;
 
 /// Rows of a tall matrix in whole panels.
 template <typename T>
