@@ -285,7 +285,7 @@ TEST(GcnTangents, RejectWrongSizesAndNumbers) {
 TEST(GcnRatio, OfARealNetworkIsNearThePaper) {
   const Gso gso = random_graph_operator();
   for (const LayerWeights weights : {LayerWeights::kFresh, LayerWeights::kShared}) {
-    for (std::int64_t k = 2; k <= 8; ++k) {
+    for (const std::int64_t k : {2, 5, 8}) {
       const double rate =
           gcn_log2_ratio_per_layer(gso, k, {.networks = 16, .directions = 2, .weights = weights});
       EXPECT_GT(rate, -0.80) << k;

@@ -433,7 +433,7 @@ TEST_P(EveryPlan, HasTheSameBitsOnAnyNumberOfWorkers) {
   // Large enough for several workers and, with 40 channels, for several slices and a padded one.
   const bool sequences = GetParam() != Plan::kDoubling;
   const bool spectral = GetParam() == Plan::kSpectral;  // decomposes each of them
-  const graph::Gso large = graph::make_gso(spectral ? graph::make_random_connected(600, 1200, 5)
+  const graph::Gso large = graph::make_gso(spectral ? graph::make_random_connected(450, 900, 5)
                                                     : graph::make_random_connected(1500, 3000, 5));
   const graph::Operators three = in_groups(large, spectral);
   const graph::Operators alike = in_like_groups(large);
