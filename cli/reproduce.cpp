@@ -48,7 +48,7 @@ Examples:
   mpssm reproduce audit                       is what is recorded what it says?
   mpssm reproduce --page docs/results.md      the page of all recorded results
 
-Experiments: gpp ladder ablation hetero depth temporal traffic lrgb runtime figure. A finished row is
+Experiments: gpp ladder hetero depth temporal traffic lrgb runtime figure. A finished row is
 recorded in results/ and not run again; its runs are folders under runs/reproduce/.)";
 
 int run_experiment(const study::Experiment& experiment, const ReproduceOptions& options) {

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "mpssm/report/text.h"
 #include "mpssm/study/audit.h"
@@ -145,18 +147,49 @@ RowResult in_common(RowResult result, const RowResult& other) {
   return result;
 }
 
+/// The runs that two rows have in common, of the one and of the other; none if one is not recorded.
+std::optional<std::pair<RowResult, RowResult>> runs_of_both(const std::vector<RowResult>& recorded,
+                                                            const std::string& before,
+                                                            const std::string& after) {
+  const RowResult* const left = before.empty() ? nullptr : find_result(recorded, before);
+  const RowResult* const right = find_result(recorded, after);
+  if (left == nullptr || right == nullptr) return {};
+  std::pair<RowResult, RowResult> both{in_common(*left, *right), in_common(*right, *left)};
+  if (both.first.runs.empty()) return {};
+  return both;
+}
+
+/// Every rung of a ladder beside the one below it.
+std::string rungs_markdown(const AllResults& results) {
+  std::string lines;
+  for (const Experiment& experiment : experiments()) {
+    for (const Row& row : experiment.rows) {
+      const auto both = runs_of_both(results.at(experiment.name), row.after, row.name);
+      if (!both) continue;
+      const auto& [below, rung] = *both;
+      lines += fmt::format("| {} | {} | {} | {} | {} |\n", row.after, ours_of(row, below), row.name,
+                           ours_of(row, rung), paired_verdict(row, below, rung));
+    }
+  }
+  if (lines.empty()) return {};
+  return "\n## What each rung brings\n\nEvery rung of the ladder beside the one below it, each at "
+         "the "
+         "settings that validation chose for it; the verdict is on the\ndifference, seed by seed, "
+         "and knows of the seeds alone.\n\n"
+         "| rung below | ours | rung | ours | verdict on the rung |\n|---|---|---|---|---|\n" +
+         lines;
+}
+
 /// Every row that differs from the one it is like in one thing, beside that one.
 std::string switches_markdown(const AllResults& results) {
   std::string lines;
   for (const Experiment& experiment : experiments()) {
     const std::vector<RowResult>& recorded = results.at(experiment.name);
     for (const Row& row : experiment.rows) {
-      const RowResult* before = row.switched.empty() ? nullptr : find_result(recorded, row.like);
-      const RowResult* after = find_result(recorded, row.name);
-      if (before == nullptr || after == nullptr) continue;
-      const RowResult left = in_common(*before, *after);
-      const RowResult right = in_common(*after, *before);
-      if (left.runs.empty()) continue;
+      if (row.switched.empty()) continue;
+      const auto both = runs_of_both(recorded, row.like, row.name);
+      if (!both) continue;
+      const auto& [left, right] = *both;
       lines +=
           fmt::format("| {} | {} | {} | {} | {} | {} | {} | {:.1f} | {:.1f} |\n", experiment.name,
                       row.like, row.switched, ours_of(row, left), ours_of(row, right),
@@ -312,7 +345,7 @@ Written by `mpssm reproduce --page docs/results.md` from the files in `results/`
   changed on top of it.
 
 )" + records_of(recorded) +
-         tables + switches_markdown(results) + ranks_markdown(results) +
+         tables + rungs_markdown(results) + switches_markdown(results) + ranks_markdown(results) +
          runtime_markdown(read_runtime(folder)) + figure_markdown(read_figure(folder));
 }
 

@@ -17,8 +17,8 @@
 namespace mpssm::study {
 namespace {
 
-constexpr std::array kExperimentNames = {"gpp",   "ladder",   "ablation", "hetero",
-                                         "depth", "temporal", "traffic",  "lrgb"};
+constexpr std::array kExperimentNames = {"gpp",      "ladder",  "hetero", "depth",
+                                         "temporal", "traffic", "lrgb"};
 
 [[noreturn]] void throw_mistake(const std::string& where, const std::string& what) {
   throw std::logic_error(fmt::format("configs/reproduce/{}: {}", where, what));
@@ -84,6 +84,8 @@ void apply_table(const toml::table& table, const std::string& where, Row& row) {
       text(row.unfair);
     } else if (name == "switch") {
       text(row.switched);
+    } else if (name == "after") {
+      text(row.after);
     } else if (name == "scale") {
       row.scale = number();
     } else if (name == "paper") {
@@ -147,6 +149,7 @@ Experiment parse_experiment(const std::string& name) {
     }
     row.own.clear();
     row.switched.clear();
+    row.after.clear();
     row.has_own_dataset = entry.contains("dataset");
     apply_table(entry, name, row);
     const auto runs = table["paper_runs"].value<std::int64_t>().value_or(0);

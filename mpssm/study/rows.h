@@ -55,6 +55,7 @@ struct Row {
   std::string like;      ///< the row that it takes its keys from; empty: those of the experiment
   Settings own;          ///< what `settings` adds to those of that row
   std::string switched;  ///< the one thing that is not as in that row, in words; empty: several
+  std::string after;     ///< the rung below, which it is compared with; empty: none
   bool has_own_dataset = false;  ///< another dataset than that row's
   /// Settings to choose from on validation, each on top of `settings`; empty: nothing to choose.
   std::vector<Settings> candidates;

@@ -90,7 +90,7 @@ class Page(Reproduce):
                        + mean_and_deviation([value + 2.5 for value in values], 4))
         # Whoever else is given the label's own operator, or inputs that the printed models were not, has to say so, too.
         for key, row in ROWS.items():
-            if key[0] not in ("gpp", "ladder", "ablation"):
+            if key[0] not in ("gpp", "ladder"):
                 continue
             has_label = "sssp" in row["dataset"] and "model.gso=laplacian" in row["settings"]
             has_inputs = "data.encodings" in " ".join([*row["settings"], *row.get("candidate_grid", [])])
@@ -104,7 +104,7 @@ class Page(Reproduce):
                          "GPS -3.5491 ± 0.0426 (printed -0.5121 on raw labels)")
         self.assertIn("GPS -6.0977", page["gpp", "published-sssp"]["others there"])
         self.assertIn("A-DGN -2.5246", page["gpp", "published-eccentricity"]["others there"])
-        self.assertEqual(page["ablation", "diameter-gcn"]["paper"], "-2.2946 ± 0.0466 (printed 0.7424 on raw labels)")
+        self.assertEqual(page["ladder", "diameter-gcn"]["paper"], "-2.2946 ± 0.0466 (printed 0.7424 on raw labels)")
         self.assertEqual(page["hetero", "minesweeper"]["others there"], "CO-GNN 97.31 ± 0.41")
 
     def test_what_a_file_does_not_say_is_shown_as_that(self):
@@ -141,7 +141,7 @@ class Page(Reproduce):
         for line in lines:
             if not line["version_matches"]:
                 self.assertRegex(f"{line['experiment']}-{line['row']}",
-                                 "^(ablation-diameter|temporal|traffic|gpp-diameter|hetero-minesweeper)")
+                                 "^(temporal|traffic|gpp-diameter|hetero-minesweeper)")
 
     def test_what_cannot_be_compared(self):
         about = "the true eccentricity; not in the paper; raw labels: 1.4500 ± 0.0707"
@@ -166,6 +166,19 @@ class Page(Reproduce):
         self.assertEqual(markdown_rows(section), [["hetero", "tolokers", "dense W", "84.50 ± 0.71 (2 of 10)",
                                                    "81.50 ± 0.71 (2 of 10)", "no verdict, -3.00", "higher", "100.0",
                                                    "100.0"]])
+
+    def test_a_rung_is_compared_with_the_one_below_on_the_runs_of_both(self):
+        self.record(result_of("ladder", "diameter-linear-gcn", [-2.1, -2.2, -2.15, -2.05]))
+        self.assertNotIn("What each rung brings", self.page())
+        values = {"diameter-gcn": [-2.2, -2.25, -2.3, -2.2], "diameter-linear-gcn-shared": [-2.1]}
+        for row, numbers in values.items():
+            self.record(result_of("ladder", row, numbers))
+        first, second = markdown_rows(self.page().split("## What each rung brings")[1].split("\n## ")[0])
+        keys = ROWS["ladder", "diameter-linear-gcn"]
+        self.assertEqual(keys["after"], "diameter-gcn")
+        self.assertEqual([first[0], first[2], first[4]], ["diameter-gcn", "diameter-linear-gcn",
+                                                          words_of("worse", keys, interval(keys, [0.1, 0.05, 0.15, 0.15], 0.0, 0.0))])
+        self.assertEqual([second[0], second[1], second[4]], ["diameter-linear-gcn", "-2.1000 (1 of 4)", "no verdict, +0.0000"])
 
     def test_what_a_switch_makes_is_taken_run_by_run(self):
         keys = ROWS["temporal", "chickenpox-0.8"]
@@ -218,8 +231,9 @@ class Readme(unittest.TestCase):
 
     def test_means_deviations_and_runs(self):
         for start, experiment, row, digits, unit in (
-                ("`minesweeper`", "hetero", "minesweeper", 2, "splits"), ("`tolokers`", "hetero", "tolokers", 2, "splits"),
-                ("`diameter`", "gpp", "diameter", 3, "seeds"), ("the same, *oracle", "gpp", "published-sssp", 3, "seeds"),
+                ("`minesweeper`", "hetero", "minesweeper-deep", 2, "splits"), ("`tolokers`", "hetero", "tolokers", 2, "splits"),
+                ("`diameter`", "gpp", "diameter", 3, "seeds"), ("`gpp-published-sssp`", "ladder", "published-sssp-ours", 3, "seeds"),
+                ("the same, *oracle", "gpp", "published-sssp", 3, "seeds"),
                 ("`gpp-published-eccentricity`", "gpp", "published-eccentricity", 3, "seeds"),
                 ("`eccentricity`", "gpp", "eccentricity", 3, "seeds"),
                 ("`wikimath-reconstructed`", "temporal", "wikimath-reconstructed-weekly", 3, "seeds"),
@@ -227,21 +241,20 @@ class Readme(unittest.TestCase):
                 ("`pems-bay-67`", "traffic", "pems-bay-67-weekly", 3, "seeds")):
             values = self.values(experiment, row)
             self.assertIn(f"| {mean_and_deviation(values, digits)}, {len(values)} {unit}", self.line(start))
-        values = self.values("ablation", "published-sssp-mpssm")
-        self.assertIn(f"| {statistics.mean(values):.2f}, {len(values)} seeds of 4 |", self.line("`gpp-published-sssp`"))
         for name in ("chickenpox", "pedalme"):
             means = [statistics.mean(self.values("temporal", f"{name}-{split}")) for split in ("0.9", "0.8")]
             self.assertIn(f"| {means[0]:.3f} / {means[1]:.3f}, 10 seeds |", self.line(f"`{name}`"))
 
     def test_intervals(self):
-        for start, experiment, row, others in (("`minesweeper`", "hetero", "minesweeper", ["CO-GNN"]),
+        for start, experiment, row, others in (("`minesweeper`", "hetero", "minesweeper-deep", ["CO-GNN"]),
+                                               ("`gpp-published-sssp`", "ladder", "published-sssp-ours", []),
                                                ("`tolokers`", "hetero", "tolokers", []),
                                                ("`diameter`", "gpp", "diameter", ["A-DGN"]),
                                                ("`gpp-published-ecc", "gpp", "published-eccentricity", [])):
             keys = ROWS[experiment, row]
             printed = [(keys["paper"], keys["paper_std"])]
             printed += [(on_our_scale(keys, other["value"], other.get("raw", False)), other["std"])
-                        for other in keys["others"] if other["name"] in others]
+                        for other in keys.get("others", []) if other["name"] in others]
             for number, deviation in printed:
                 _, low, high = interval(keys, self.values(experiment, row), number, deviation)
                 self.assertIn(f"[{low:+.2f}, {high:+.2f}]", self.line(start))
