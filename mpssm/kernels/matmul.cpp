@@ -35,7 +35,7 @@ inline constexpr std::int64_t kDepth = 48;
 
 // Panels side by side in a block of sums.
 template <typename T>
-inline constexpr int kPanelsAbreast = kManyRegisters&& Panel<T>::kVectors == 1 ? 2 : 1;
+inline constexpr int kPanelsAbreast = Panel<T>::kVectors == 1 && kManyRegisters ? 2 : 1;
 
 /// kCount rows of a panel of y from `row` on: the sums, `stride` vectors from row to row, and what
 /// is added to them.
