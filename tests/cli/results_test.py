@@ -234,6 +234,7 @@ class Readme(unittest.TestCase):
                 ("`minesweeper`", "hetero", "minesweeper-deep", 2, "splits"), ("`tolokers`", "hetero", "tolokers", 2, "splits"),
                 ("`diameter`", "gpp", "diameter", 3, "seeds"), ("`gpp-published-sssp`", "ladder", "published-sssp-ours", 3, "seeds"),
                 ("the same, *oracle", "gpp", "published-sssp", 3, "seeds"),
+                ("the same, Adam for 1200", "gpp", "diameter-long", 3, "seeds"),
                 ("`gpp-published-eccentricity`", "gpp", "published-eccentricity", 3, "seeds"),
                 ("`eccentricity`", "gpp", "eccentricity", 3, "seeds"),
                 ("`wikimath-reconstructed`", "temporal", "wikimath-reconstructed-weekly", 3, "seeds"),
