@@ -253,9 +253,7 @@ HWY_INLINE PanelRows<T> panel_rows(const T* HWY_RESTRICT x, std::int64_t rows, s
 template <typename T>
 HWY_INLINE void add_transposed_rows(const T* x, std::int64_t left, const T* g, std::int64_t right,
                                     std::int64_t rows, T* sum, T* scratch) {
-  const auto whole = [](std::int64_t width) {
-    return (width + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
-  };
+  const auto whole = [](std::int64_t width) { return packed_size(1, width); };
   const PanelRows<T> x_rows = panel_rows(x, rows, left, scratch);
   const PanelRows<T> g_rows = panel_rows(g, rows, right, scratch + rows * whole(left));
   transposed_rows<T>(
@@ -270,6 +268,7 @@ void AddTransposedDouble(const double* x, std::int64_t left, const double* g, st
                          std::int64_t rows, double* sum, double* scratch) {
   add_transposed_rows(x, left, g, right, rows, sum, scratch);
 }
+
 template <typename T>
 HWY_INLINE void add_all_rows(const T* HWY_RESTRICT g, std::int64_t rows, std::int64_t width,
                              T* HWY_RESTRICT sum) {

@@ -351,9 +351,7 @@ void matmul_transposed(const Bf16TransposedArgs& args) noexcept {
 }
 void add_transposed(const float* x, std::int64_t left, const float* g, std::int64_t right,
                     std::int64_t rows, float* sum, Bf16* scratch) noexcept {
-  const auto whole = [](std::int64_t width) {
-    return (width + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
-  };
+  const auto whole = [](std::int64_t width) { return packed_size(1, width); };
   Bf16* const g_pairs = scratch + row_pairs_size(rows, left);
   pack_row_pairs(x, rows, left, scratch);
   pack_row_pairs(g, rows, right, g_pairs);
